@@ -1,0 +1,25 @@
+"""The Transformer of "Attention Is All You Need" for translation, on Keras 3."""
+
+from keras_transformer.config import (
+    PRESETS,
+    DataConfig,
+    DecodingConfig,
+    RunConfig,
+    TokenizerConfig,
+    TrainingConfig,
+    TransformerConfig,
+)
+from keras_transformer.models import Transformer
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PRESETS",
+    "DataConfig",
+    "DecodingConfig",
+    "RunConfig",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "Transformer",
+    "TransformerConfig",
+]

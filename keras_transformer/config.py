@@ -1,0 +1,321 @@
+"""Configuration: frozen dataclasses that are the one source of every option.
+
+The same classes give the command line of `train.py`, the YAML recipes under `configs/` and the
+`run.json` that a run directory keeps. Validation happens on construction, so a value that exists is
+a value that is allowed.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Positions = Literal["sinusoidal", "learned", "none"]
+
+
+def _require(condition: bool, argument: str, expected: str, received: object) -> None:
+    if not condition:
+        raise ValueError(f"`{argument}` must be {expected}. Received: {argument}={received!r}")
+
+
+def _require_positive(config: object, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        _require(value > 0, name, "positive", value)
+
+
+def _require_fraction(config: object, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        _require(0.0 <= value < 1.0, name, "in [0, 1)", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class TransformerConfig:
+    """The shape of a Transformer, in the terms of the paper's Table 3.
+
+    Args:
+        vocab_size: Size of the target vocabulary, and of the source's when it is joint.
+        source_vocab_size: Size of the source vocabulary; None for a joint one.
+        num_layers: N, layers in the encoder and in the decoder.
+        d_model: Width of every sub-layer's output. Even when positions are sinusoidal.
+        d_ff: Inner width of the feed-forward networks.
+        num_heads: h, attention heads.
+        key_dim: d_k, width of a query or key in one head; None for `d_model / num_heads`.
+        value_dim: d_v, width of a value in one head; None for `d_model / num_heads`.
+        dropout: P_drop, on sub-layer outputs and embedding sums (Section 5.4).
+        attention_dropout: Dropout on attention weights; the paper has none.
+        label_smoothing: epsilon_ls (Section 5.4).
+        norm_first: Pre-norm residuals instead of the paper's post-norm.
+        positions: "sinusoidal" (Section 3.5), "learned" (Table 3 row E) or "none".
+        tie_embeddings: One matrix for target embedding and logits and, with a joint vocabulary, for
+            the source embedding too (Section 3.4).
+        activation: Activation of the feed-forward networks, by its Keras name.
+        max_length: Longest source or target in tokens.
+
+    Raises:
+        ValueError: If a value is out of its range.
+
+    Example:
+        >>> TransformerConfig.preset("base_h4", vocab_size=8000).num_heads
+        4
+
+    Reference:
+        "Attention Is All You Need", Table 3.
+    """
+
+    vocab_size: int = 37000
+    source_vocab_size: int | None = None
+    num_layers: int = 6
+    d_model: int = 512
+    d_ff: int = 2048
+    num_heads: int = 8
+    key_dim: int | None = None
+    value_dim: int | None = None
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    label_smoothing: float = 0.1
+    norm_first: bool = False
+    positions: Positions = "sinusoidal"
+    tie_embeddings: bool = True
+    activation: str = "relu"
+    max_length: int = 256
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            self, "vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_length"
+        )
+        for name in ("source_vocab_size", "key_dim", "value_dim"):
+            value = getattr(self, name)
+            _require(value is None or value > 0, name, "positive or None", value)
+        if None in (self.key_dim, self.value_dim) and self.d_model % self.num_heads:
+            raise ValueError(
+                "`d_model` must be divisible by `num_heads` unless both `key_dim` and `value_dim` "
+                f"are given. Received: d_model={self.d_model}, num_heads={self.num_heads}"
+            )
+        _require_fraction(self, "dropout", "attention_dropout", "label_smoothing")
+        known = ("sinusoidal", "learned", "none")
+        _require(self.positions in known, "positions", f"one of {known}", self.positions)
+        if self.positions == "sinusoidal":
+            expected = "even, because sinusoidal positions pair a sine with a cosine"
+            _require(self.d_model % 2 == 0, "d_model", expected, self.d_model)
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> "TransformerConfig":
+        """Returns a row of the paper's Table 3, or `tiny`, with fields overridden.
+
+        Args:
+            name: A key of `PRESETS`.
+            **overrides: Fields of `TransformerConfig`.
+
+        Raises:
+            ValueError: If the preset is unknown; the message lists the known ones.
+
+        Example:
+            >>> TransformerConfig.preset("tiny", vocab_size=4000).d_model
+            128
+        """
+        if name not in PRESETS:
+            raise ValueError(f"`preset` must be one of {', '.join(PRESETS)}. Received: {name!r}")
+        return cls(**{**PRESETS[name], **overrides})
+
+    @property
+    def head_key_dim(self) -> int:
+        """d_k, with its default resolved."""
+        return self.key_dim or self.d_model // self.num_heads
+
+    @property
+    def head_value_dim(self) -> int:
+        """d_v, with its default resolved."""
+        return self.value_dim or self.d_model // self.num_heads
+
+    @property
+    def joint_vocabulary(self) -> bool:
+        """Whether source and target share one vocabulary."""
+        return self.source_vocab_size is None
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "tiny": dict(num_layers=4, d_model=128, d_ff=256, num_heads=4),
+    "base": {},
+    "big": dict(d_model=1024, d_ff=4096, num_heads=16, dropout=0.3),
+    # Table 3, row A: heads at constant computation.
+    "base_h1": dict(num_heads=1),
+    "base_h4": dict(num_heads=4),
+    "base_h16": dict(num_heads=16),
+    "base_h32": dict(num_heads=32),
+    # Row B: key width alone.
+    "base_dk16": dict(key_dim=16),
+    "base_dk32": dict(key_dim=32),
+    # Row C: model size.
+    "base_n2": dict(num_layers=2),
+    "base_n4": dict(num_layers=4),
+    "base_n8": dict(num_layers=8),
+    "base_d256": dict(d_model=256),
+    "base_d1024": dict(d_model=1024),
+    "base_ff1024": dict(d_ff=1024),
+    "base_ff4096": dict(d_ff=4096),
+    # Row D: regularisation.
+    "base_drop0.0": dict(dropout=0.0),
+    "base_drop0.2": dict(dropout=0.2),
+    "base_ls0.0": dict(label_smoothing=0.0),
+    "base_ls0.2": dict(label_smoothing=0.2),
+    # Row E: positions.
+    "base_learned_positions": dict(positions="learned"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerConfig:
+    """How the subword vocabulary is learned; its size is the model's `vocab_size`.
+
+    Args:
+        algorithm: "bpe", as the paper's, or "unigram".
+        character_coverage: Share of the text's characters that get a symbol of their own.
+        byte_fallback: Spell an unknown character in UTF-8 bytes instead of the unknown symbol.
+        max_sentences: Sentences sampled for training, which bounds its memory.
+    """
+
+    algorithm: Literal["bpe", "unigram"] = "bpe"
+    character_coverage: float = 1.0
+    byte_fallback: bool = False
+    max_sentences: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        known = ("bpe", "unigram")
+        _require(self.algorithm in known, "algorithm", f"one of {known}", self.algorithm)
+        coverage = self.character_coverage
+        _require(0.0 < coverage <= 1.0, "character_coverage", "in (0, 1]", coverage)
+        _require_positive(self, "max_sentences")
+
+
+@dataclasses.dataclass(frozen=True)
+class DataConfig:
+    """The corpora of a run and how they become batches.
+
+    A corpus is one of: `phrasebook[:SPLIT[:SIZE]]` (built in), `tfds:NAME[:SPLIT]` (a TFDS
+    translation data set, or a local folder in TranslateFolder's layout), `FILE.tsv[.gz]`, the prefix
+    of two parallel files (`PREFIX.en[.gz]` and `PREFIX.de[.gz]`), or a list of two files.
+
+    Args:
+        train: Training corpus.
+        valid: Corpus that is scored after each epoch; None for none.
+        test: Corpus that is scored once, at the end; None for none.
+        source_language: Language code of the source.
+        target_language: Language code of the target.
+        batch_tokens: Most source tokens, and most target tokens, of one batch.
+        shuffle_buffer: Pairs held in memory for shuffling.
+        max_ratio: Drop pairs of which one side is longer than the other by more than this factor.
+    """
+
+    train: list[str] | str = "phrasebook:train"
+    valid: list[str] | str | None = "phrasebook:valid"
+    test: list[str] | str | None = None
+    source_language: str = "en"
+    target_language: str = "de"
+    batch_tokens: int = 4096
+    shuffle_buffer: int = 200_000
+    max_ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "batch_tokens", "shuffle_buffer")
+        ratio = self.max_ratio
+        _require(ratio is None or ratio >= 1.0, "max_ratio", "at least 1, or None", ratio)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingConfig:
+    """The training regime of Section 5, and what a run keeps.
+
+    Args:
+        epochs: Passes over the training corpus.
+        learning_rate: Factor on the paper's schedule (Equation 3).
+        warmup_steps: Steps of linear warm-up (Section 5.3).
+        beta_1: Adam's beta_1 (Section 5.3).
+        beta_2: Adam's beta_2 (Section 5.3).
+        epsilon: Adam's epsilon (Section 5.3).
+        clip_norm: Most global norm of a gradient; None for no clipping.
+        seed: Fixes data order, initial weights and dropout.
+        precision: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
+        jit_compile: Compile the training step with XLA; one compilation per batch shape.
+        keep_checkpoints: Newest checkpoints that are kept, besides the best by validation BLEU.
+        bleu_sentences: Validation sentences that are translated for BLEU after each epoch.
+        samples: Translations shown after each epoch.
+    """
+
+    epochs: int = 10
+    learning_rate: float = 1.0
+    warmup_steps: int = 4000
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    epsilon: float = 1e-9
+    clip_norm: float | None = None
+    seed: int = 0
+    precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
+    jit_compile: bool = False
+    keep_checkpoints: int = 3
+    bleu_sentences: int = 1000
+    samples: int = 3
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            self, "epochs", "learning_rate", "warmup_steps", "epsilon", "keep_checkpoints"
+        )
+        _require_fraction(self, "beta_1", "beta_2")
+        norm = self.clip_norm
+        _require(norm is None or norm > 0, "clip_norm", "positive or None", norm)
+        known = ("float32", "mixed_bfloat16", "mixed_float16")
+        _require(self.precision in known, "precision", f"one of {known}", self.precision)
+        for name in ("bleu_sentences", "samples", "seed"):
+            _require(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodingConfig:
+    """How translations are searched.
+
+    Args:
+        max_extra_tokens: A translation has at most this many tokens more than its source
+            (Section 6.1: input length + 50).
+        batch_size: Sentences that are translated together.
+    """
+
+    max_extra_tokens: int = 50
+    batch_size: int = 64
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "batch_size")
+        extra = self.max_extra_tokens
+        _require(extra >= 0, "max_extra_tokens", "at least 0", extra)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """Everything that determines a run.
+
+    Args:
+        model: The model; its `vocab_size` is the size of the vocabulary that is learned.
+        tokenizer: The subword tokenizer.
+        data: The corpora.
+        training: The training regime.
+        decoding: The search that gives BLEU after each epoch.
+    """
+
+    model: TransformerConfig = TransformerConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    data: DataConfig = DataConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Returns nested plain values, as `run.json` holds them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Mapping[str, Any]]) -> "RunConfig":
+        """Returns the configuration that `to_dict` gave.
+
+        Raises:
+            TypeError: If a field is unknown.
+        """
+        sections = {field.name: field.type for field in dataclasses.fields(cls)}
+        return cls(**{name: sections[name](**section) for name, section in values.items()})

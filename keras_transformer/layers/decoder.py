@@ -1,0 +1,192 @@
+"""The decoder (Section 3.1): N identical layers of three sub-layers each.
+
+`call` runs all positions at once, as training does. `step` runs one position with the keys and
+values of the earlier ones from a cache, as decoding does; both give the same output.
+"""
+
+from keras import ops
+
+from keras_transformer.layers.attention import CrossAttention, SelfAttention
+from keras_transformer.layers.blocks import Block
+from keras_transformer.layers.serialization import register
+
+
+@register
+class DecoderLayer(Block):
+    """Masked self-attention, attention to the memory and a feed-forward network.
+
+    Args:
+        config: `TransformerConfig`.
+
+    Call arguments:
+        x: float `[batch, length, d_model]`.
+        memory: float `[batch, memory_length, d_model]`, the encoder's output.
+        attention_mask: bool, broadcastable to `[batch, heads, length, length]`, True where
+            attention is allowed.
+        cross_attention_mask: bool, broadcastable to `[batch, heads, length, memory_length]`.
+        training: Whether dropout is active.
+
+    Returns:
+        The output, float `[batch, length, d_model]`; the self-attention weights, float
+        `[batch, heads, length, length]`; the cross-attention weights, float
+        `[batch, heads, length, memory_length]`.
+
+    Example:
+        >>> layer = DecoderLayer(TransformerConfig.preset("tiny"))
+        >>> x, memory = keras.ops.ones((2, 5, 128)), keras.ops.ones((2, 7, 128))
+        >>> output, self_weights, cross_weights = layer(x, memory)
+
+    Reference:
+        "Attention Is All You Need", Section 3.1.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.self_attention = self._attention(SelfAttention, "self_attention")
+        self.self_attention_residual = self._residual("self_attention_residual")
+        self.cross_attention = self._attention(CrossAttention, "cross_attention")
+        self.cross_attention_residual = self._residual("cross_attention_residual")
+        self.feed_forward = self._feed_forward()
+        self.feed_forward_residual = self._residual("feed_forward_residual")
+
+    def build(self, x_shape, memory_shape):
+        self.cross_attention.build(x_shape, memory_shape)
+        for layer in (
+            self.self_attention,
+            self.self_attention_residual,
+            self.cross_attention_residual,
+            self.feed_forward,
+            self.feed_forward_residual,
+        ):
+            layer.build(x_shape)
+
+    def call(self, x, memory, attention_mask=None, cross_attention_mask=None, training=None):
+        attended, self_weights = self.self_attention(
+            self.self_attention_residual.enter(x), attention_mask=attention_mask, training=training
+        )
+        x = self.self_attention_residual(x, attended, training=training)
+        keys_values = self.cross_attention.keys_values(memory)
+        x, cross_weights = self._after_self_attention(
+            x, keys_values, cross_attention_mask, training
+        )
+        return x, self_weights, cross_weights
+
+    def start(self, memory, max_length):
+        """Returns the cache before the first step.
+
+        Args:
+            memory: float `[batch, memory_length, d_model]`.
+            max_length: Most steps.
+
+        Returns:
+            A dict: "self", keys and values of the tokens so far, and "cross", those of the memory.
+        """
+        return {
+            "self": self.self_attention.empty_cache(ops.shape(memory)[0], max_length),
+            "cross": self.cross_attention.keys_values(memory),
+        }
+
+    def step(self, x, cache, index, cross_attention_mask=None):
+        """Runs the layer for the token at `index`, without dropout.
+
+        Args:
+            x: float `[batch, 1, d_model]`.
+            cache: As `start` or the last `step` gave it.
+            index: int scalar, position of the token.
+            cross_attention_mask: bool, broadcastable to `[batch, heads, 1, memory_length]`.
+
+        Returns:
+            The output `[batch, 1, d_model]`, the cross-attention weights
+            `[batch, heads, 1, memory_length]` and the cache with the token in it.
+        """
+        attended, _, self_cache = self.self_attention.step(
+            self.self_attention_residual.enter(x), cache["self"], index
+        )
+        x = self.self_attention_residual(x, attended, training=False)
+        x, cross_weights = self._after_self_attention(
+            x, cache["cross"], cross_attention_mask, False
+        )
+        return x, cross_weights, {"self": self_cache, "cross": cache["cross"]}
+
+    def _after_self_attention(self, x, keys_values, cross_attention_mask, training):
+        attended, weights = self.cross_attention.attend(
+            self.cross_attention_residual.enter(x), keys_values, cross_attention_mask, training
+        )
+        x = self.cross_attention_residual(x, attended, training=training)
+        transformed = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual(x, transformed, training=training), weights
+
+
+@register
+class Decoder(Block):
+    """The stack of decoder layers; with pre-norm, normalized once more at its end.
+
+    Args:
+        config: `TransformerConfig`.
+
+    Call arguments:
+        x: float `[batch, length, d_model]`, the embedding sum.
+        memory: float `[batch, memory_length, d_model]`, the encoder's output.
+        attention_mask: bool, broadcastable to `[batch, heads, length, length]`, True where
+            attention is allowed.
+        cross_attention_mask: bool, broadcastable to `[batch, heads, length, memory_length]`.
+        training: Whether dropout is active.
+
+    Returns:
+        The output, float `[batch, length, d_model]`; the self-attention weights of each layer, a
+        list of float `[batch, heads, length, length]`; the cross-attention weights of each layer, a
+        list of float `[batch, heads, length, memory_length]`.
+
+    Example:
+        >>> decoder = Decoder(TransformerConfig.preset("tiny"))
+        >>> x, memory = keras.ops.ones((2, 5, 128)), keras.ops.ones((2, 7, 128))
+        >>> output, self_weights, cross_weights = decoder(x, memory)
+
+    Reference:
+        "Attention Is All You Need", Section 3.1.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.layers = [
+            DecoderLayer(config, dtype=self.dtype_policy, name=f"layer_{i}")
+            for i in range(self.config.num_layers)
+        ]
+        self.final_norm = self._final_norm()
+
+    def build(self, x_shape, memory_shape):
+        for layer in self.layers:
+            layer.build(x_shape, memory_shape)
+        self.final_norm.build(x_shape)
+
+    def call(self, x, memory, attention_mask=None, cross_attention_mask=None, training=None):
+        all_self_weights, all_cross_weights = [], []
+        for layer in self.layers:
+            x, self_weights, cross_weights = layer(
+                x,
+                memory,
+                attention_mask=attention_mask,
+                cross_attention_mask=cross_attention_mask,
+                training=training,
+            )
+            all_self_weights.append(self_weights)
+            all_cross_weights.append(cross_weights)
+        return self.final_norm(x), all_self_weights, all_cross_weights
+
+    def start(self, memory, max_length):
+        """Returns the cache of each layer before the first step; see `DecoderLayer.start`."""
+        return [layer.start(memory, max_length) for layer in self.layers]
+
+    def step(self, x, caches, index, cross_attention_mask=None):
+        """Runs the stack for the token at `index`; see `DecoderLayer.step`.
+
+        Returns:
+            The output `[batch, 1, d_model]`, the cross-attention weights of each layer and the
+            caches with the token in them.
+        """
+        all_weights, new_caches = [], []
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x, weights, cache = layer.step(x, cache, index, cross_attention_mask)
+            all_weights.append(weights)
+            new_caches.append(cache)
+        return self.final_norm(x), all_weights, new_caches

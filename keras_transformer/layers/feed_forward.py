@@ -1,0 +1,47 @@
+"""Position-wise feed-forward networks (Section 3.3)."""
+
+import keras
+
+from keras_transformer.layers.serialization import register
+
+
+@register
+class FeedForward(keras.layers.Layer):
+    """Computes max(0, x W1 + b1) W2 + b2 at each position, Equation 2.
+
+    Args:
+        d_ff: Inner width.
+        activation: Activation between the two products, by its Keras name.
+
+    Call arguments:
+        x: float `[batch, length, d_model]`.
+
+    Returns:
+        float `[batch, length, d_model]`.
+
+    Example:
+        >>> output = FeedForward(d_ff=256)(keras.ops.ones((2, 5, 128)))
+
+    Reference:
+        "Attention Is All You Need", Section 3.3.
+    """
+
+    def __init__(self, d_ff, activation="relu", **kwargs):
+        super().__init__(**kwargs)
+        self.d_ff = d_ff
+        self.activation = activation
+
+    def build(self, input_shape):
+        d_model = input_shape[-1]
+        self.inner = keras.layers.Dense(
+            self.d_ff, self.activation, dtype=self.dtype_policy, name="inner"
+        )
+        self.inner.build(input_shape)
+        self.outer = keras.layers.Dense(d_model, dtype=self.dtype_policy, name="outer")
+        self.outer.build((*input_shape[:-1], self.d_ff))
+
+    def call(self, x):
+        return self.outer(self.inner(x))
+
+    def get_config(self):
+        return {**super().get_config(), "d_ff": self.d_ff, "activation": self.activation}

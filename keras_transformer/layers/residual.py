@@ -1,0 +1,62 @@
+"""The residual connection around each sub-layer (Sections 3.1 and 5.4)."""
+
+import keras
+
+from keras_transformer.layers.serialization import register
+
+
+@register
+class Residual(keras.layers.Layer):
+    """Normalization, dropout and addition around one sub-layer.
+
+    Post-norm, the paper's: `LayerNorm(x + Dropout(Sublayer(x)))`.
+    Pre-norm: `x + Dropout(Sublayer(LayerNorm(x)))`.
+
+    The sub-layer runs between two halves, so that it may take and return more than `x`: it reads
+    `residual.enter(x)`, and a call adds what it gave.
+
+    Args:
+        dropout: Dropout rate of the sub-layer's output.
+        norm_first: Pre-norm.
+
+    Call arguments:
+        x: float `[batch, length, d_model]`, the input of the block.
+        sublayer_output: float `[batch, length, d_model]`.
+        training: Whether dropout is active.
+
+    Returns:
+        float `[batch, length, d_model]`.
+
+    Example:
+        >>> residual, x = Residual(dropout=0.1), keras.ops.ones((2, 5, 128))
+        >>> residual.build(x.shape)
+        >>> y = residual(x, FeedForward(256)(residual.enter(x)))
+
+    Reference:
+        "Attention Is All You Need", Sections 3.1 and 5.4; pre-norm: arXiv 2002.04745.
+    """
+
+    def __init__(self, dropout, norm_first=False, **kwargs):
+        super().__init__(**kwargs)
+        self.dropout_rate = dropout
+        self.norm_first = norm_first
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=self.dtype_policy)
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, x_shape, sublayer_output_shape=None):
+        self.norm.build(x_shape)
+
+    def enter(self, x):
+        """Returns what the sub-layer reads, `[batch, length, d_model]`."""
+        return self.norm(x) if self.norm_first else x
+
+    def call(self, x, sublayer_output, training=None):
+        x = x + self.dropout(sublayer_output, training=training)
+        return x if self.norm_first else self.norm(x)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "dropout": self.dropout_rate,
+            "norm_first": self.norm_first,
+        }

@@ -1,0 +1,191 @@
+"""The Transformer (Figure 1) as a subclassed Keras model."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_transformer.config import TransformerConfig
+from keras_transformer.layers import (
+    Decoder,
+    DecoderMask,
+    EmbeddingSum,
+    Encoder,
+    PaddingMask,
+    TokenEmbedding,
+)
+from keras_transformer.layers.serialization import register
+
+
+@register
+class Transformer(keras.Model):
+    """Encoder and decoder with their embeddings: source and target ids in, logits out.
+
+    Ids are 0 for padding; the target is shifted by one for teacher forcing, so that its first id is
+    the start of a sentence and logits at position i are those of target i + 1. All variables exist
+    from construction on.
+
+    Args:
+        config: `TransformerConfig`.
+        **kwargs: Of `keras.Model`; `dtype` takes a policy such as "mixed_bfloat16".
+
+    Call arguments:
+        inputs: A dict of "source", int `[batch, source_length]`, and "target", int
+            `[batch, target_length]`.
+        training: Whether dropout is active.
+        return_attention_weights: Whether to return the attention weights as well.
+
+    Returns:
+        float32 logits `[batch, target_length, vocab_size]`. With `return_attention_weights`, also a
+        dict of "encoder", "decoder" and "cross": for each layer, float
+        `[batch, heads, query_length, key_length]`.
+
+    Raises:
+        ValueError: If a sequence is longer than `config.max_length`.
+
+    Example:
+        >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=1000))
+        >>> logits = model({"source": np.array([[5, 6, 3]]), "target": np.array([[2, 7]])})
+        >>> logits.shape
+        (1, 2, 1000)
+
+    Reference:
+        "Attention Is All You Need", Section 3 and Figure 1.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        self.config = (
+            config if isinstance(config, TransformerConfig) else TransformerConfig(**config)
+        )
+        self._make_embeddings()
+        part = {"dtype": self.dtype_policy}
+        self.padding_mask = PaddingMask(name="padding_mask")
+        self.decoder_mask = DecoderMask(name="decoder_mask")
+        self.encoder = Encoder(self.config, name="encoder", **part)
+        self.decoder = Decoder(self.config, name="decoder", **part)
+        self.build()
+
+    def _make_embeddings(self):
+        config, part = self.config, {"dtype": self.dtype_policy}
+
+        def token_embedding(vocab_size, name):
+            return TokenEmbedding(vocab_size, config.d_model, name=name, **part)
+
+        def embedding_sum(name):
+            return EmbeddingSum(
+                config.positions, config.max_length, config.dropout, name=name, **part
+            )
+
+        self.target_embedding = token_embedding(config.vocab_size, "target_embedding")
+        if config.joint_vocabulary and config.tie_embeddings:
+            self.source_embedding = self.target_embedding
+        else:
+            source_size = config.source_vocab_size or config.vocab_size
+            self.source_embedding = token_embedding(source_size, "source_embedding")
+        if config.tie_embeddings:
+            self.output_embedding = self.target_embedding
+        else:
+            self.output_embedding = token_embedding(config.vocab_size, "output_embedding")
+        self.source_sum = embedding_sum("source_sum")
+        self.target_sum = embedding_sum("target_sum")
+
+    def build(self, input_shape=None):
+        """Creates all variables; their shapes follow from the configuration alone."""
+        hidden = (None, None, self.config.d_model)
+        for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
+            if not embedding.built:
+                embedding.build()
+        for part in (self.source_sum, self.target_sum, self.encoder):
+            part.build(hidden)
+        self.decoder.build(hidden, hidden)
+        self.built = True
+
+    def call(self, inputs, training=None, return_attention_weights=False):
+        source, target = inputs["source"], inputs["target"]
+        memory, encoder_weights = self._encode(source, training)
+        logits, decoder_weights, cross_weights = self._decode(target, memory, source, training)
+        if not return_attention_weights:
+            return logits
+        return logits, {
+            "encoder": encoder_weights,
+            "decoder": decoder_weights,
+            "cross": cross_weights,
+        }
+
+    def encode(self, source, training=None):
+        """Encodes source ids.
+
+        Args:
+            source: int `[batch, source_length]`.
+            training: Whether dropout is active.
+
+        Returns:
+            The memory, float `[batch, source_length, d_model]`.
+        """
+        return self._encode(source, training)[0]
+
+    def decode(self, target, memory, source, training=None):
+        """Gives the logits of all target positions at once.
+
+        Args:
+            target: int `[batch, target_length]`.
+            memory: float `[batch, source_length, d_model]`, from `encode`.
+            source: int `[batch, source_length]`, the ids that `memory` encodes; they tell what of
+                it is padding.
+            training: Whether dropout is active.
+
+        Returns:
+            float32 logits `[batch, target_length, vocab_size]`.
+        """
+        return self._decode(target, memory, source, training)[0]
+
+    def start_decoding(self, source, max_length):
+        """Encodes a source and prepares a state for `decode_step`.
+
+        Args:
+            source: int `[batch, source_length]`.
+            max_length: Most steps there will be.
+
+        Returns:
+            A dict of tensors: caches of keys and values, the memory's mask and the next position.
+        """
+        return {
+            "caches": self.decoder.start(self.encode(source, training=False), max_length),
+            "memory_mask": self.padding_mask(source),
+            "index": ops.zeros((), "int32"),
+        }
+
+    def decode_step(self, tokens, state):
+        """Gives the logits of the next token.
+
+        Args:
+            tokens: int `[batch]`, the newest target token of each sentence.
+            state: From `start_decoding` or the last `decode_step`.
+
+        Returns:
+            float32 logits `[batch, vocab_size]` and the new state.
+        """
+        x = self.target_embedding(ops.expand_dims(tokens, 1))
+        x = self.target_sum(x, start=state["index"], training=False)
+        x, _, caches = self.decoder.step(x, state["caches"], state["index"], state["memory_mask"])
+        logits = ops.squeeze(self.output_embedding(x, reverse=True), 1)
+        return logits, {**state, "caches": caches, "index": state["index"] + 1}
+
+    def get_config(self):
+        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
+
+    def _encode(self, source, training):
+        x = self.source_sum(self.source_embedding(source), training=training)
+        return self.encoder(x, attention_mask=self.padding_mask(source), training=training)
+
+    def _decode(self, target, memory, source, training):
+        x = self.target_sum(self.target_embedding(target), training=training)
+        x, decoder_weights, cross_weights = self.decoder(
+            x,
+            memory,
+            attention_mask=self.decoder_mask(target),
+            cross_attention_mask=self.padding_mask(source),
+            training=training,
+        )
+        return self.output_embedding(x, reverse=True), decoder_weights, cross_weights

@@ -1,0 +1,62 @@
+"""Adam with TensorFlow's fused update kernel."""
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from keras_transformer.layers.serialization import register
+
+
+@register
+class FusedAdam(keras.optimizers.Adam):
+    """`keras.optimizers.Adam` whose update is one op a variable instead of about thirty.
+
+    The same formula on the same variables, so that checkpoints and configurations are
+    interchangeable. The single pass over memory makes the update of a large model several times
+    faster, and the smaller graph shortens the time to the first step.
+
+    Args:
+        **kwargs: Of `keras.optimizers.Adam`, without `amsgrad`.
+
+    Raises:
+        ValueError: If `amsgrad` is set, which the kernel does not know.
+
+    Example:
+        >>> optimizer = FusedAdam(learning_rate=1e-3, beta_2=0.98, epsilon=1e-9)
+    """
+
+    def __init__(self, *args, name="adam", **kwargs):
+        super().__init__(*args, name=name, **kwargs)
+        if self.amsgrad:
+            raise ValueError(
+                "`amsgrad` is not supported; use keras.optimizers.Adam. Received: amsgrad=True"
+            )
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+
+        def scalar(value):
+            return ops.cast(value, variable.dtype)
+
+        step = scalar(self.iterations + 1)
+        tf.raw_ops.ResourceApplyAdam(
+            var=_handle(variable),
+            m=_handle(self._momentums[index]),
+            v=_handle(self._velocities[index]),
+            beta1_power=ops.power(scalar(self.beta_1), step),
+            beta2_power=ops.power(scalar(self.beta_2), step),
+            lr=scalar(learning_rate),
+            beta1=scalar(self.beta_1),
+            beta2=scalar(self.beta_2),
+            epsilon=scalar(self.epsilon),
+            grad=scalar(tf.convert_to_tensor(gradient)),
+            use_locking=False,
+            use_nesterov=False,
+        )
+
+
+def _handle(variable):
+    """Returns the resource of a Keras or TensorFlow variable; in a replica, that replica's."""
+    if isinstance(variable, keras.Variable):
+        variable = variable.value
+    return variable.handle

@@ -1,0 +1,63 @@
+"""The paper's optimizer (Section 5.3) on a model that is ready for `fit`."""
+
+import keras
+
+from keras_transformer.config import TrainingConfig
+from keras_transformer.training.loss import LabelSmoothedCrossEntropy
+from keras_transformer.training.metrics import Perplexity, TokenAccuracy
+from keras_transformer.training.schedule import TransformerSchedule
+
+
+def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Optimizer:
+    """Makes Adam with the warm-up schedule.
+
+    Args:
+        d_model: Width of the model, which scales the learning rate.
+        config: Of it: `learning_rate`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`, `clip_norm`.
+
+    Example:
+        >>> optimizer = make_optimizer(512, TrainingConfig())
+
+    Reference:
+        "Attention Is All You Need", Section 5.3.
+    """
+    return _adam_class()(
+        TransformerSchedule(d_model, config.warmup_steps, config.learning_rate),
+        beta_1=config.beta_1,
+        beta_2=config.beta_2,
+        epsilon=config.epsilon,
+        global_clipnorm=config.clip_norm,
+    )
+
+
+def _adam_class():
+    """Adam of the backend at hand: on TensorFlow, the one with a fused update."""
+    if keras.backend.backend() != "tensorflow":
+        return keras.optimizers.Adam
+    from keras_transformer.training.adam import FusedAdam
+
+    return FusedAdam
+
+
+def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
+    """Compiles a `Transformer` with the paper's loss and optimizer, and returns it.
+
+    Args:
+        model: A `Transformer`; its own configuration tells `d_model` and label smoothing.
+        config: The training regime.
+
+    Example:
+        >>> model = compile_model(Transformer(TransformerConfig()), TrainingConfig())
+        >>> model.fit(dataset, epochs=10)
+    """
+    optimizer = make_optimizer(model.config.d_model, config)
+    model.compile(
+        optimizer=optimizer,
+        loss=LabelSmoothedCrossEntropy(model.config.label_smoothing),
+        metrics=[TokenAccuracy(), Perplexity()],
+        jit_compile=config.jit_compile,
+    )
+    # Built here, because an optimizer that makes its variables inside of the first step has that
+    # step traced twice. Through the model's own attribute: with mixed_float16 `compile` wraps it.
+    model.optimizer.build(model.trainable_variables)
+    return model
