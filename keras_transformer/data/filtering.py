@@ -1,0 +1,69 @@
+"""The pairs that a model can learn from.
+
+Over-long pairs are dropped and counted, never cut: a cut target teaches the model not to stop.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+Pair = tuple[Sequence[int], Sequence[int]]
+
+
+class PairFilter:
+    """Keeps usable pairs of token ids, and counts the others by the reason.
+
+    Both sides end with eos. That is the source as the encoder reads it, and as long as the target
+    that the decoder reads, which gains bos and loses eos.
+
+    Args:
+        max_length: Longest side, eos included.
+        max_ratio: Longest ratio of one side to the other, without eos; None for any.
+
+    Example:
+        >>> keep = PairFilter(max_length=4)
+        >>> list(keep([([5, 3], [6, 3]), ([3], [6, 3]), ([5, 3], [6, 6, 6, 6, 3])]))
+        [([5, 3], [6, 3])]
+        >>> keep.summary()
+        'kept 1 of 3 pairs (dropped: 1 empty, 1 longer than 4 tokens)'
+    """
+
+    def __init__(self, max_length: int, max_ratio: float | None = None):
+        if max_length < 2:
+            raise ValueError(
+                f"`max_length` must be at least 2, a token and eos. Received: {max_length}"
+            )
+        if max_ratio is not None and max_ratio < 1:
+            raise ValueError(f"`max_ratio` must be at least 1, or None. Received: {max_ratio}")
+        self.max_length = max_length
+        self.max_ratio = max_ratio
+        self.counts: Counter[str] = Counter(kept=0, empty=0, too_long=0, ratio=0)
+
+    def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yields the pairs to keep."""
+        for pair in pairs:
+            verdict = self._verdict(len(pair[0]), len(pair[1]))
+            self.counts[verdict] += 1
+            if verdict == "kept":
+                yield pair
+
+    def summary(self) -> str:
+        """Says in one line what was kept and what was dropped."""
+        counts = self.counts
+        dropped = [
+            f"{counts['empty']:,} empty",
+            f"{counts['too_long']:,} longer than {self.max_length} tokens",
+        ]
+        if self.max_ratio is not None:
+            dropped.append(f"{counts['ratio']:,} with a length ratio above {self.max_ratio:g}")
+        dropped = ", ".join(dropped)
+        return f"kept {counts['kept']:,} of {counts.total():,} pairs (dropped: {dropped})"
+
+    def _verdict(self, source_length: int, target_length: int) -> str:
+        shorter, longer = sorted((source_length, target_length))
+        if shorter <= 1:
+            return "empty"
+        if longer > self.max_length:
+            return "too_long"
+        if self.max_ratio is not None and longer - 1 > self.max_ratio * (shorter - 1):
+            return "ratio"
+        return "kept"

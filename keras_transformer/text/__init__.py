@@ -1,0 +1,1 @@
+"""Subword text: the special ids, the training of a vocabulary and the in-graph tokenizer."""

@@ -1,0 +1,136 @@
+"""The subword tokenizer that runs inside the graph.
+
+One object turns strings into ids in the input pipeline, in evaluation and inside the exported
+model, so the three can never disagree. It uses core TensorFlow and TF Text's `Sentencepiece*`
+operations only: those are what a stock TF Serving binary links.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.text.training import train_sentencepiece
+from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+_SPECIAL_IDS = {"pad": PAD_ID, "unk": UNK_ID, "bos": BOS_ID, "eos": EOS_ID}
+
+
+class SubwordTokenizer(tf.Module):
+    """Strings to subword ids and back, by a SentencePiece model.
+
+    Any byte string is an input: SentencePiece reads invalid UTF-8 as U+FFFD, and text without a
+    piece becomes unk (or bytes, in a vocabulary with `byte_fallback`). Text is normalised as the
+    model says, by default with NFKC, so a round trip gives back the normalised string.
+
+    Args:
+        model: A serialized SentencePiece model with pad, unk, bos and eos at 0, 1, 2 and 3.
+        name: Name of the module.
+
+    Raises:
+        ValueError: If `model` is not such a model.
+
+    Example:
+        >>> tokenizer = SubwordTokenizer.train(["the cat sat", "the dog ran"], vocab_size=20)
+        >>> ids = tokenizer.tokenize(["the cat", ""])
+        >>> tokenizer.detokenize(ids).numpy().tolist()
+        [b'the cat', b'']
+    """
+
+    def __init__(self, model: bytes, name: str | None = None):
+        super().__init__(name=name)
+        # Imported here, so that TF Text is needed only where a tokenizer is.
+        import tensorflow_text
+
+        self.model = bytes(model)
+        processor = _processor(self.model)
+        self.vocab_size: int = processor.get_piece_size()
+        # An attribute, since only tracked resources find their way into a SavedModel.
+        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(self.model, add_eos=True)
+
+    @classmethod
+    def train(cls, lines: Iterable[str], vocab_size: int, **options: Any) -> "SubwordTokenizer":
+        """Trains a vocabulary on `lines`; see `train_sentencepiece` for the options."""
+        return cls(train_sentencepiece(lines, vocab_size, **options))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "SubwordTokenizer":
+        """Reads a model written by `save` or by SentencePiece itself."""
+        try:
+            return cls(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the SentencePiece model; the file appears whole or not at all."""
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as file:
+                file.write(self.model)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @property
+    def pieces(self) -> list[str]:
+        """Every piece of the vocabulary, in the order of the ids."""
+        return _processor(self.model).id_to_piece(list(range(self.vocab_size)))
+
+    def tokenize(self, text: tf.Tensor | Sequence[str | bytes]) -> tf.RaggedTensor:
+        """Splits strings into ids.
+
+        Args:
+            text: Strings, shape [batch].
+
+        Returns:
+            int32 ragged ids, shape [batch, (tokens)], each row ending with eos: `""` is `[3]`.
+        """
+        text = tf.ensure_shape(tf.convert_to_tensor(text, tf.string), [None])
+        return self._sentencepiece.tokenize(text)
+
+    def detokenize(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
+        """Joins ids into strings.
+
+        Everything from the first eos on is dropped, and so are pad and bos. Ids beyond the
+        vocabulary, which a padded output layer may choose, read as unk.
+
+        Args:
+            ids: Integers, ragged [batch, (tokens)] or padded [batch, length].
+
+        Returns:
+            UTF-8 strings, shape [batch].
+        """
+        if isinstance(ids, tf.RaggedTensor):
+            ids = ids.to_tensor(PAD_ID)
+        ids = tf.ensure_shape(tf.cast(ids, tf.int32), [None, None])
+        known = (ids >= 0) & (ids < self.vocab_size)
+        ids = tf.where(known, ids, UNK_ID)
+        ended = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) > 0
+        is_text = ~ended & (ids != PAD_ID) & (ids != BOS_ID)
+        return self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+
+
+def _processor(model: bytes) -> Any:
+    """Parses and checks a model with the SentencePiece library."""
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+    except RuntimeError as error:
+        raise ValueError(
+            f"`model` must be a serialized SentencePiece model. Received: {len(model)} bytes that "
+            "are not one"
+        ) from error
+    received = {name: getattr(processor, f"{name}_id")() for name in _SPECIAL_IDS}
+    if received != _SPECIAL_IDS:
+        raise ValueError(
+            f"`model` must have the special ids {_SPECIAL_IDS}; train it with "
+            f"`SubwordTokenizer.train`. Received: {received}"
+        )
+    return processor

@@ -1,0 +1,239 @@
+"""The whole pipeline: every pair once an epoch, in a seeded order, padded and shifted."""
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_transformer.data.batches import TranslationBatches, padding_fraction
+from keras_transformer.data.bucketing import BucketPlan
+from keras_transformer.data.corpora import Corpus, open_corpus
+from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+
+WORDS = ["the", "a", "dog", "cat", "tree", "house", "runs", "sees", "under", "big", "small", "and"]
+
+
+def random_pairs(count, longest=12, seed=0):
+    rng = random.Random(seed)
+    line = lambda: " ".join(rng.choices(WORDS, k=rng.randint(1, longest)))  # noqa: E731
+    return [(f"{line()} {number}", f"{line()} {number}") for number in range(count)]
+
+
+PAIRS = random_pairs(600)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return SubwordTokenizer.train((line for pair in PAIRS for line in pair), 80)
+
+
+@pytest.fixture
+def build(tokenizer):
+    def build(pairs=PAIRS, **options):
+        options = {"batch_tokens": 256, "max_length": 64} | options
+        return TranslationBatches(
+            Corpus("a corpus", lambda: iter(pairs)), tokenizer, tokenizer, **options
+        )
+
+    return build
+
+
+def texts(tokenizer, ids):
+    return [text.decode() for text in tokenizer.detokenize(ids).numpy()]
+
+
+def pairs_of(tokenizer, epoch):
+    """Reads the pairs back, source from the inputs and target from the labels, in order."""
+    return [
+        pair
+        for inputs, labels in epoch
+        for pair in zip(texts(tokenizer, inputs["source"]), texts(tokenizer, labels), strict=True)
+        if pair != ("", "")
+    ]
+
+
+def assert_same(one, other):
+    for (inputs, labels), (other_inputs, other_labels) in zip(one, other, strict=True):
+        np.testing.assert_array_equal(inputs["source"], other_inputs["source"])
+        np.testing.assert_array_equal(inputs["target"], other_inputs["target"])
+        np.testing.assert_array_equal(labels, other_labels)
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("shuffle_buffer", [0, 50, 10_000])
+def test_every_pair_once_an_epoch(build, tokenizer, static_shapes, shuffle_buffer):
+    batches = build(static_shapes=static_shapes, shuffle_buffer=shuffle_buffer)
+    for index in range(2):
+        pairs = pairs_of(tokenizer, batches.epoch(index))
+        assert Counter(pairs) == Counter(PAIRS)
+
+
+def test_arrays(build):
+    for inputs, labels in build().epoch(0):
+        source, target = inputs["source"], inputs["target"]
+        assert source.dtype == target.dtype == labels.dtype == np.int32
+        assert target.shape == labels.shape
+        assert len(source) == len(target)
+        assert max(source.size, target.size) <= 256
+        for ids, last in ((source, EOS_ID), (labels, EOS_ID)):
+            for row in ids:
+                tokens = np.trim_zeros(row, "b")
+                assert tokens[-1] == last
+                assert np.all(tokens[:-1] > EOS_ID)
+        for fed, expected in zip(target, labels, strict=True):
+            tokens = np.trim_zeros(expected, "b")
+            np.testing.assert_array_equal(fed[: len(tokens)], [BOS_ID, *tokens[:-1]])
+            assert np.all(fed[len(tokens) :] == PAD_ID)
+
+
+def test_seed_and_epoch_decide_the_order(build):
+    batches, again, other = build(seed=1), build(seed=1), build(seed=2)
+    first = list(batches.epoch(0))
+    assert_same(first, batches.epoch(0))
+    assert_same(first, again.epoch(0))
+    for different in (batches.epoch(1), other.epoch(0)):
+        with pytest.raises(AssertionError):
+            assert_same(first, different)
+
+
+def test_every_epoch_has_as_many_batches(build):
+    batches = build()
+    assert len({sum(1 for _ in batches.epoch(index)) for index in range(4)}) == 1
+
+
+def test_static_shapes_are_those_of_the_plan(build):
+    batches = build(static_shapes=True)
+    planned = {tuple(shape) for shape in batches.plan.shapes}
+    empty_rows = 0
+    for inputs, labels in batches.epoch(0):
+        assert (*inputs["source"].shape, labels.shape[1]) in planned
+        is_empty = ~inputs["source"].any(axis=1)
+        np.testing.assert_array_equal(is_empty, ~inputs["target"].any(axis=1))
+        np.testing.assert_array_equal(is_empty, ~labels.any(axis=1))
+        empty_rows += is_empty.sum()
+    assert empty_rows > 0
+
+
+def test_dataset_gives_the_next_epoch_at_each_iteration(build):
+    batches = build()
+    dataset = batches.dataset(first_epoch=3)
+    assert [spec.dtype.name for spec in dataset.element_spec[0].values()] == ["int32", "int32"]
+    for index in (3, 4):
+        assert_same(dataset.as_numpy_iterator(), batches.epoch(index))
+
+
+def test_dataset_resumes_in_the_midst_of_an_epoch(build):
+    batches = build()
+    dataset = batches.dataset(first_epoch=1, first_batch=7)
+    assert_same(dataset.as_numpy_iterator(), list(batches.epoch(1))[7:])
+    assert_same(dataset.as_numpy_iterator(), batches.epoch(2))
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_fit_sees_a_new_order_each_epoch(build):
+    keras = pytest.importorskip("keras")
+    batches, seen = build(), []
+
+    class Spy(keras.Model):
+        def train_step(self, data):
+            inputs, _ = data
+            seen.append(inputs["source"].numpy())
+            return {"loss": 0.0}
+
+    model = Spy()
+    model.compile(run_eagerly=True)
+    model.fit(batches.dataset(), epochs=2, shuffle=False, verbose=0)
+    expected = [inputs["source"] for index in (0, 1) for inputs, _ in batches.epoch(index)]
+    for ids, expected_ids in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(ids, expected_ids)
+
+
+def test_a_given_plan_is_used(build):
+    plan = BucketPlan(((3, 64, 64),))
+    assert {labels.shape[1] for _, labels in build(plan=plan).epoch(0)} == {64}
+
+
+def test_unlike_tokenizers(tokenizer):
+    other = SubwordTokenizer.train((target for _, target in PAIRS), 60)
+    corpus = Corpus("a corpus", lambda: iter(PAIRS))
+    batches = TranslationBatches(corpus, tokenizer, other, batch_tokens=256, max_length=64)
+    sources, targets = [], []
+    for inputs, labels in batches.epoch(0):
+        sources += texts(tokenizer, inputs["source"])
+        targets += texts(other, labels)
+    assert Counter(zip(sources, targets, strict=True)) == Counter(PAIRS)
+
+
+def test_long_and_empty_pairs_are_dropped_and_counted(build, tokenizer):
+    pairs = [("the dog", "a cat"), ("", "a cat"), ("the dog", " "), ("the", "dog " * 50)]
+    batches = build(pairs, max_length=20)
+    assert pairs_of(tokenizer, batches.epoch(0)) == [("the dog", "a cat")]
+    assert batches.filter_summary == (
+        "kept 1 of 4 pairs (dropped: 2 empty, 1 longer than 20 tokens)"
+    )
+
+
+def test_the_limit_is_inclusive(build, tokenizer):
+    [ids] = tokenizer.tokenize(["the dog sees a cat"]).to_list()
+    pairs = [("the dog sees a cat", "the dog sees a cat"), ("the", "dog")]
+    assert len(pairs_of(tokenizer, build(pairs, max_length=len(ids)).epoch(0))) == 2
+    assert len(pairs_of(tokenizer, build(pairs, max_length=len(ids) - 1).epoch(0))) == 1
+
+
+def test_memory_holds_the_buffer_and_one_batch_of_each_shape(build):
+    read = 0
+
+    def endless():
+        nonlocal read
+        while True:
+            for pair in PAIRS:
+                read += 1
+                yield pair
+
+    plan = build().plan
+    batches = build(plan=plan, shuffle_buffer=100)
+    batches.corpus = Corpus("an endless corpus", endless)
+    emitted = sum(len(labels) for _, (_, labels) in zip(range(500), batches.epoch(0)))  # noqa: B905
+    waiting = sum(shape.batch for shape in plan.shapes)
+    assert read - emitted <= 100 + 1000 + waiting
+
+
+def test_nothing_left_to_train_on(build):
+    with pytest.raises(ValueError, match=r"No pair of a corpus is left.*kept 0 of 2 pairs"):
+        build([("", "a"), ("the dog sees", "")])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("batch_tokens", 0), ("shuffle_buffer", -1), ("plan_sample", 0)]
+)
+def test_bad_arguments(build, name, value):
+    with pytest.raises(
+        ValueError, match=rf"`{name}` must be at least \d. Received: {name}={value}"
+    ):
+        build(**{name: value})
+
+
+def test_padding_fraction():
+    inputs = {"source": np.array([[5, 3, 0, 0]]), "target": np.array([[2, 5, 6, 0]])}
+    assert padding_fraction([(inputs, inputs["target"])]) == 3 / 8
+
+
+@pytest.mark.skipif(
+    "KERAS_TRANSFORMER_MULTI30K" not in os.environ,
+    reason="KERAS_TRANSFORMER_MULTI30K must name the folder that holds train.en.gz and train.de.gz",
+)
+def test_padding_on_multi30k():
+    prefix = Path(os.environ["KERAS_TRANSFORMER_MULTI30K"]) / "train"
+    corpus = open_corpus(prefix, "en", "de")
+    tokenizer = SubwordTokenizer.train((line for pair in corpus for line in pair), 8000)
+    plan = None
+    for batch_tokens in (2048, 4096):
+        batches = TranslationBatches(
+            corpus, tokenizer, tokenizer, batch_tokens=batch_tokens, max_length=256, plan=plan
+        )
+        assert len(batches.plan.shapes) <= 31
+        assert padding_fraction(batches.epoch(0)) < 0.08

@@ -1,0 +1,90 @@
+"""Vocabulary training: special ids, determinism, bounded memory and every error."""
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_transformer.text.training import train_sentencepiece
+from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+LINES = ["the cat sat on the mat", "a dog ran in the park", "", "the park is far"]
+
+
+def processor(model):
+    return sentencepiece.SentencePieceProcessor(model_proto=model)
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
+def test_special_ids_and_size(algorithm):
+    trained = processor(train_sentencepiece(LINES, 24, algorithm=algorithm))
+    ids = (trained.pad_id(), trained.unk_id(), trained.bos_id(), trained.eos_id())
+    assert ids == (PAD_ID, UNK_ID, BOS_ID, EOS_ID) == (0, 1, 2, 3)
+    assert trained.get_piece_size() == 24
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
+def test_same_seed_gives_the_same_bytes(algorithm):
+    options = {"algorithm": algorithm, "max_sentences": 10}
+    many = [f"{line} {word}" for line in LINES for word in ("now", "then", "here", "there")]
+    first = train_sentencepiece(many, 24, seed=1, **options)
+    assert train_sentencepiece(iter(many), 24, seed=1, **options) == first
+    assert train_sentencepiece(many, 24, seed=2, **options) != first
+
+
+def test_no_more_than_max_sentences_are_used():
+    lines = ["abc abd"] * 1000 + ["xyz"] * 1000
+    pieces = processor(train_sentencepiece(lines[:1000], 9, max_sentences=5))
+    assert pieces.get_piece_size() == 9
+    read = 0
+
+    def stream():
+        nonlocal read
+        for read, line in enumerate(lines, 1):  # noqa: B007
+            yield line
+
+    train_sentencepiece(stream(), 12, max_sentences=200)
+    assert read == 2000, "a sample of the first lines only would miss a second language"
+
+
+def test_byte_fallback_leaves_no_character_unknown():
+    trained = processor(train_sentencepiece(LINES, 300, byte_fallback=True))
+    ids = trained.encode("Ω 🙂")
+    assert UNK_ID not in ids
+    assert trained.decode(ids) == "Ω 🙂"
+
+
+@pytest.mark.parametrize("lines", [[], ["", "  ", "\t\n"]])
+def test_lines_without_text(lines):
+    with pytest.raises(ValueError, match=r"`lines` must hold at least one line.*Received: none"):
+        train_sentencepiece(lines, 24)
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
+def test_vocabulary_larger_than_the_text_supports(algorithm):
+    with pytest.raises(ValueError, match=r"larger than the (\d+) pieces.*vocab_size=5000") as error:
+        train_sentencepiece(LINES, 5000, algorithm=algorithm)
+    largest = int(str(error.value).split("than the ")[1].split()[0])
+    trained = processor(train_sentencepiece(LINES, largest, algorithm=algorithm))
+    assert trained.get_piece_size() == largest
+
+
+def test_vocabulary_smaller_than_the_characters():
+    with pytest.raises(ValueError, match=r"smaller than the (\d+) pieces.*vocab_size=6") as error:
+        train_sentencepiece(LINES, 6)
+    smallest = int(str(error.value).split("than the ")[1].split()[0])
+    assert processor(train_sentencepiece(LINES, smallest)).get_piece_size() == smallest
+
+
+@pytest.mark.parametrize("vocab_size", [0, 2, 4])
+def test_vocabulary_without_room_for_the_special_ids(vocab_size):
+    with pytest.raises(ValueError, match=rf"`vocab_size`.*Received: vocab_size={vocab_size}"):
+        train_sentencepiece(LINES, vocab_size)
+
+
+def test_unknown_algorithm():
+    with pytest.raises(ValueError, match=r"`algorithm` must be one of .*Received: 'wordpiece'"):
+        train_sentencepiece(LINES, 24, algorithm="wordpiece")
+
+
+def test_accepts_numpy_sizes():
+    assert train_sentencepiece(LINES, np.int64(24)) == train_sentencepiece(LINES, 24)
