@@ -10,6 +10,14 @@ from keras_transformer.config import (
     TransformerConfig,
 )
 from keras_transformer.models import Transformer
+from keras_transformer.training import (
+    FusedAdam,
+    LabelSmoothedCrossEntropy,
+    Perplexity,
+    TokenAccuracy,
+    TransformerSchedule,
+    compile_model,
+)
 
 __version__ = "0.1.0"
 
@@ -17,9 +25,15 @@ __all__ = [
     "PRESETS",
     "DataConfig",
     "DecodingConfig",
+    "FusedAdam",
+    "LabelSmoothedCrossEntropy",
+    "Perplexity",
     "RunConfig",
+    "TokenAccuracy",
     "TokenizerConfig",
     "TrainingConfig",
     "Transformer",
     "TransformerConfig",
+    "TransformerSchedule",
+    "compile_model",
 ]

@@ -193,13 +193,12 @@ class DataConfig:
     """The corpora of a run and how they become batches.
 
     A corpus is one of: `phrasebook[:SPLIT[:SIZE]]` (built in), `tfds:NAME[:SPLIT]` (a TFDS
-    translation data set, or a local folder in TranslateFolder's layout), `FILE.tsv[.gz]`, the prefix
-    of two parallel files (`PREFIX.en[.gz]` and `PREFIX.de[.gz]`), or a list of two files.
+    translation data set, or a local folder in TranslateFolder's layout), `FILE.tsv[.gz]`, the
+    prefix of two parallel files (`PREFIX.en[.gz]` and `PREFIX.de[.gz]`), or a list of two files.
 
     Args:
         train: Training corpus.
         valid: Corpus that is scored after each epoch; None for none.
-        test: Corpus that is scored once, at the end; None for none.
         source_language: Language code of the source.
         target_language: Language code of the target.
         batch_tokens: Most source tokens, and most target tokens, of one batch.
@@ -209,7 +208,6 @@ class DataConfig:
 
     train: list[str] | str = "phrasebook:train"
     valid: list[str] | str | None = "phrasebook:valid"
-    test: list[str] | str | None = None
     source_language: str = "en"
     target_language: str = "de"
     batch_tokens: int = 4096

@@ -1,7 +1,6 @@
 """Adam with TensorFlow's fused update kernel."""
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from keras_transformer.layers.serialization import register
@@ -11,9 +10,10 @@ from keras_transformer.layers.serialization import register
 class FusedAdam(keras.optimizers.Adam):
     """`keras.optimizers.Adam` whose update is one op a variable instead of about thirty.
 
-    The same formula on the same variables, so that checkpoints and configurations are
-    interchangeable. The single pass over memory makes the update of a large model several times
-    faster, and the smaller graph shortens the time to the first step.
+    The same formula on the same variables, so that checkpoints are interchangeable. The single pass
+    over memory makes the update of a large model several times faster, and the smaller graph
+    shortens the time to the first step. On another backend it is `keras.optimizers.Adam`, so that a
+    model saved under one can be trained on under the other.
 
     Args:
         **kwargs: Of `keras.optimizers.Adam`, without `amsgrad`.
@@ -33,6 +33,11 @@ class FusedAdam(keras.optimizers.Adam):
             )
 
     def update_step(self, gradient, variable, learning_rate):
+        if keras.backend.backend() != "tensorflow":
+            super().update_step(gradient, variable, learning_rate)
+            return
+        import tensorflow as tf
+
         index = self._get_variable_index(variable)
 
         def scalar(value):

@@ -29,6 +29,11 @@ class TokenMean(keras.metrics.Metric):
         total = ops.sum(ops.cast(self.values(y_true, y_pred), "float32") * real)
         self.sums.assign_add(ops.stack([total, ops.sum(real)]))
 
+    @property
+    def count(self) -> float:
+        """Real tokens seen since the last reset."""
+        return float(self.sums[1])
+
     def result(self):
         return self.sums[0] / ops.maximum(self.sums[1], 1.0)
 

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.config import TrainingConfig
+from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
 from keras_transformer.training.schedule import TransformerSchedule
@@ -21,22 +22,13 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
     Reference:
         "Attention Is All You Need", Section 5.3.
     """
-    return _adam_class()(
+    return FusedAdam(
         TransformerSchedule(d_model, config.warmup_steps, config.learning_rate),
         beta_1=config.beta_1,
         beta_2=config.beta_2,
         epsilon=config.epsilon,
         global_clipnorm=config.clip_norm,
     )
-
-
-def _adam_class():
-    """Adam of the backend at hand: on TensorFlow, the one with a fused update."""
-    if keras.backend.backend() != "tensorflow":
-        return keras.optimizers.Adam
-    from keras_transformer.training.adam import FusedAdam
-
-    return FusedAdam
 
 
 def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:

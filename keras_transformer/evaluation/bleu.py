@@ -1,0 +1,59 @@
+"""Corpus BLEU and chrF, by sacreBLEU."""
+
+import dataclasses
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusScore:
+    """A corpus score with the signature that makes it comparable.
+
+    Args:
+        bleu: BLEU, in [0, 100].
+        chrf: chrF2, in [0, 100].
+        signature: sacreBLEU's signature of the BLEU.
+    """
+
+    bleu: float
+    chrf: float
+    signature: str
+
+    def __str__(self) -> str:
+        return f"BLEU {self.bleu:.2f}  chrF2 {self.chrf:.2f}  ({self.signature})"
+
+
+def score_corpus(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> CorpusScore:
+    """Scores translations against one reference each.
+
+    Args:
+        hypotheses: The translations.
+        references: As many references.
+        tokenize: sacreBLEU's tokenizer: "13a" for raw text, "none" for text that is tokenised.
+
+    Returns:
+        BLEU, chrF2 and the signature.
+
+    Raises:
+        ValueError: If the numbers of lines differ or are 0.
+
+    Example:
+        >>> score_corpus(["ein kleiner Hund schläft"], ["ein kleiner Hund schläft"]).bleu
+        100.0
+
+    Reference:
+        Post, "A Call for Clarity in Reporting BLEU Scores", arXiv 1804.08771.
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "`hypotheses` and `references` must be as many lines, and at least one. Received: "
+            f"{len(hypotheses)} hypotheses, {len(references)} references"
+        )
+    import sacrebleu
+
+    # Text that is tokenised already is meant to be: `force` keeps sacreBLEU from warning of it.
+    bleu = sacrebleu.metrics.BLEU(tokenize=tokenize, force=tokenize == "none")
+    score = bleu.corpus_score(list(hypotheses), [list(references)])
+    chrf = sacrebleu.metrics.CHRF().corpus_score(list(hypotheses), [list(references)])
+    return CorpusScore(score.score, chrf.score, str(bleu.get_signature()))

@@ -1,0 +1,81 @@
+"""Files and folders that appear whole or not at all."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write_atomically(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a file that replaces an older one only once it is whole.
+
+    Args:
+        path: The file.
+        content: Its bytes.
+
+    Raises:
+        OSError: If it cannot be written; the older file stays.
+
+    Example:
+        >>> write_atomically("/tmp/run.json", b"{}")
+    """
+    path = Path(path)
+    temporary = _temporary(path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
+    """Gives a folder to fill that gets its name only once the block has ended without an error.
+
+    Args:
+        path: The folder; it must not exist.
+
+    Yields:
+        A temporary folder beside it.
+
+    Raises:
+        FileExistsError: If `path` exists.
+
+    Example:
+        >>> with atomic_directory("/tmp/export/1") as folder:
+        ...     (folder / "weights").write_bytes(b"...")
+    """
+    path = Path(path)
+    if path.exists():
+        raise FileExistsError(f"`path` must not exist yet. Received: {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path)
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _flush(file)
+        os.rename(temporary, path)
+        _flush(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _temporary(path: Path) -> Path:
+    # Beside the path, because a rename is atomic only within one file system.
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def _flush(path: Path) -> None:
+    """Brings a file or a folder to the disk, before its name promises that it is there."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,106 @@
+"""What happens beside the steps of `fit`: throughput, translations and checkpoints."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import keras
+
+from keras_transformer.evaluation import score_corpus
+from keras_transformer.training.checkpoints import Checkpoints
+from keras_transformer.training.metrics import TokenMean
+
+
+class Throughput(keras.callbacks.Callback):
+    """Shows `tokens_per_second`: real target tokens of an epoch, by the time its steps took.
+
+    Args:
+        clock: Gives the time in seconds.
+
+    Example:
+        >>> model.fit(dataset, callbacks=[Throughput()])
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+        super().__init__()
+        self.clock = clock
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._started = self._read_at = self.clock()
+        self._rate = 0.0
+
+    def on_train_batch_end(self, batch, logs=None):
+        now = self.clock()
+        # The count lives on the device; reading it at every step would make the steps wait.
+        if batch == 0 or now - self._read_at >= 1.0:
+            self._read_at = now
+            self._rate = self._tokens() / (now - self._started)
+        self._stopped = now
+        if logs is not None:
+            logs["tokens_per_second"] = self._rate
+
+    def on_epoch_end(self, epoch, logs=None):
+        # Validation has reset the metrics' count; the last reading stands for the epoch.
+        if logs is not None:
+            logs["tokens_per_second"] = self._rate
+
+    def _tokens(self) -> float:
+        for metric in self.model.metrics:
+            for part in getattr(metric, "metrics", [metric]):
+                if isinstance(part, TokenMean):
+                    return part.count
+        raise ValueError(
+            "Throughput needs a metric that counts tokens; compile the model with TokenAccuracy or "
+            f"Perplexity. Received: metrics={[metric.name for metric in self.model.metrics]}"
+        )
+
+
+class ValidationBleu(keras.callbacks.Callback):
+    """Translates validation sentences after each epoch: `val_bleu`, `val_chrf` and samples.
+
+    Args:
+        translate: Takes sentences, gives translations.
+        pairs: Sources with their references.
+        samples: Translations that are printed.
+
+    Example:
+        >>> model.fit(dataset, callbacks=[ValidationBleu(Translator(model, tokenizer), pairs)])
+    """
+
+    def __init__(
+        self,
+        translate: Callable[[Sequence[str]], list[str]],
+        pairs: Sequence[tuple[str, str]],
+        samples: int = 3,
+    ):
+        super().__init__()
+        self.translate = translate
+        self.sources, self.references = map(list, zip(*pairs, strict=True))
+        self.samples = samples
+
+    def on_epoch_end(self, epoch, logs=None):
+        translations = self.translate(self.sources)
+        score = score_corpus(translations, self.references)
+        if logs is not None:
+            logs.update(val_bleu=score.bleu, val_chrf=score.chrf)
+        print(f"\nvalid: {score}")
+        rows = zip(self.sources, self.references, translations, strict=True)
+        for source, reference, translation in list(rows)[: self.samples]:
+            print(f"  source      {source}\n  reference   {reference}\n  translation {translation}")
+
+
+class SaveCheckpoints(keras.callbacks.Callback):
+    """Saves a checkpoint after each epoch; comes after the callbacks whose metrics it keeps.
+
+    Args:
+        checkpoints: Where to.
+
+    Example:
+        >>> model.fit(dataset, callbacks=[SaveCheckpoints(Checkpoints("runs/demo/checkpoints"))])
+    """
+
+    def __init__(self, checkpoints: Checkpoints):
+        super().__init__()
+        self.checkpoints = checkpoints
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.checkpoints.save(self.model, epoch + 1, logs or {})

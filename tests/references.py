@@ -1,0 +1,202 @@
+"""The paper's formulas in plain NumPy and float64, written from its text and not from the package.
+
+`parts` is everywhere a function that gives a weight by its name: the place of the sub-layer, and the
+kind of weight, as in `parts("encoder/layer_0/self_attention", "query_key_value/kernel")`.
+"""
+
+import math
+
+import numpy as np
+
+
+def to_numpy(tensor):
+    """Converts a tensor of any float dtype to float32, and of any other dtype as it is."""
+    import keras
+
+    array = keras.ops.convert_to_numpy(tensor)
+    return array if array.dtype.kind in "biu" else array.astype("float32")
+
+
+def weights_by_name(layer):
+    """Returns `parts` of a built layer or model.
+
+    Normalizations are numbered through all of a process, so their number is left out.
+    """
+    values = {v.path: to_numpy(v).astype("float64") for v in layer.weights}
+
+    def parts(place, kind):
+        found = [
+            value
+            for path, value in values.items()
+            if f"/{place}/" in f"/{path}" and path.endswith(f"/{kind}")
+        ]
+        assert len(found) == 1, f"{place} {kind}: {sorted(values)}"
+        return found[0]
+
+    return parts
+
+
+def softmax(logits):
+    """The softmax of the last axis."""
+    exponentials = np.exp(logits - logits.max(-1, keepdims=True))
+    return exponentials / exponentials.sum(-1, keepdims=True)
+
+
+def attention(query, key, value, mask=None):
+    """Equation 1 for one head: `[length, d]` each, mask `[length, memory_length]`."""
+    logits = query @ key.T / math.sqrt(query.shape[-1])
+    if mask is not None:
+        logits = np.where(mask, logits, -1e30)
+    weights = softmax(logits)
+    return weights @ value, weights
+
+
+def multi_head_attention(x, memory, wq, wk, wv, wo, num_heads, mask=None):
+    """Section 3.2.2 for a batch: MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O.
+
+    Head i has the columns of W^Q, W^K and W^V from i d to (i + 1) d. The mask is broadcastable to
+    `[batch, heads, length, memory_length]`.
+    """
+    shape = (len(x), num_heads, x.shape[1], memory.shape[1])
+    mask = np.broadcast_to(True if mask is None else mask, shape)
+
+    def columns(matrix, head):
+        width = matrix.shape[1] // num_heads
+        return matrix[:, head * width : (head + 1) * width]
+
+    outputs, weights = [], np.empty(shape)
+    for sentence in range(len(x)):
+        heads = []
+        for head in range(num_heads):
+            attended, weights[sentence, head] = attention(
+                x[sentence] @ columns(wq, head),
+                memory[sentence] @ columns(wk, head),
+                memory[sentence] @ columns(wv, head),
+                mask[sentence, head],
+            )
+            heads.append(attended)
+        outputs.append(np.concatenate(heads, -1) @ wo)
+    return np.stack(outputs), weights
+
+
+def self_attention(x, parts, place, num_heads, key_dim, mask=None):
+    """Multi-head attention of x to itself; W^Q, W^K and W^V lie side by side."""
+    fused = parts(place, "query_key_value/kernel")
+    inner = num_heads * key_dim
+    wq, wk, wv = fused[:, :inner], fused[:, inner : 2 * inner], fused[:, 2 * inner :]
+    return multi_head_attention(x, x, wq, wk, wv, parts(place, "output/kernel"), num_heads, mask)
+
+
+def cross_attention(x, memory, parts, place, num_heads, key_dim, mask=None):
+    """Multi-head attention of x to the memory; W^K and W^V lie side by side."""
+    fused, inner = parts(place, "key_value/kernel"), num_heads * key_dim
+    wq, wk, wv = parts(place, "query/kernel"), fused[:, :inner], fused[:, inner:]
+    wo = parts(place, "output/kernel")
+    return multi_head_attention(x, memory, wq, wk, wv, wo, num_heads, mask)
+
+
+def layer_norm(x, gamma, beta, epsilon=1e-6):
+    """Normalizes the last axis to mean 0 and variance 1, then scales and shifts."""
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta
+
+
+def norm_at(x, parts, place):
+    """Layer normalization with the weights of a place."""
+    return layer_norm(x, parts(place, "gamma"), parts(place, "beta"))
+
+
+def feed_forward(x, parts, place):
+    """Equation 2."""
+    inner = x @ parts(place, "inner/kernel") + parts(place, "inner/bias")
+    return np.maximum(0.0, inner) @ parts(place, "outer/kernel") + parts(place, "outer/bias")
+
+
+def residual(x, sublayer, parts, place, norm_first):
+    """LayerNorm(x + Sublayer(x)), or x + Sublayer(LayerNorm(x)) with pre-norm."""
+    if norm_first:
+        return x + sublayer(norm_at(x, parts, place))
+    return norm_at(x + sublayer(x), parts, place)
+
+
+def encoder_layer(x, parts, place, config, mask=None):
+    """One encoder layer, without dropout; `place` is "" or ends with a slash."""
+    heads, key_dim, pre = config.num_heads, config.head_key_dim, config.norm_first
+
+    def attend(y):
+        return self_attention(y, parts, f"{place}self_attention", heads, key_dim, mask)[0]
+
+    def transform(y):
+        return feed_forward(y, parts, f"{place}feed_forward")
+
+    x = residual(x, attend, parts, f"{place}self_attention_residual", pre)
+    return residual(x, transform, parts, f"{place}feed_forward_residual", pre)
+
+
+def decoder_layer(x, memory, parts, place, config, mask=None, memory_mask=None):
+    """One decoder layer, without dropout; `place` is "" or ends with a slash."""
+    heads, key_dim, pre = config.num_heads, config.head_key_dim, config.norm_first
+
+    def attend(y):
+        return self_attention(y, parts, f"{place}self_attention", heads, key_dim, mask)[0]
+
+    def attend_memory(y):
+        at = f"{place}cross_attention"
+        return cross_attention(y, memory, parts, at, heads, key_dim, memory_mask)[0]
+
+    def transform(y):
+        return feed_forward(y, parts, f"{place}feed_forward")
+
+    x = residual(x, attend, parts, f"{place}self_attention_residual", pre)
+    x = residual(x, attend_memory, parts, f"{place}cross_attention_residual", pre)
+    return residual(x, transform, parts, f"{place}feed_forward_residual", pre)
+
+
+def encoder(x, parts, place, config, mask=None):
+    """The stack of encoder layers."""
+    for layer in range(config.num_layers):
+        x = encoder_layer(x, parts, f"{place}layer_{layer}/", config, mask)
+    return norm_at(x, parts, f"{place}final_norm") if config.norm_first else x
+
+
+def decoder(x, memory, parts, place, config, mask=None, memory_mask=None):
+    """The stack of decoder layers."""
+    for layer in range(config.num_layers):
+        at = f"{place}layer_{layer}/"
+        x = decoder_layer(x, memory, parts, at, config, mask, memory_mask)
+    return norm_at(x, parts, f"{place}final_norm") if config.norm_first else x
+
+
+def positional_encoding(position, d_model):
+    """Section 3.5 for one position, in Python's own arithmetic."""
+    row = []
+    for pair in range(d_model // 2):
+        angle = position / 10000.0 ** (2 * pair / d_model)
+        row += [math.sin(angle), math.cos(angle)]
+    return np.array(row)
+
+
+def transformer(source, target, parts, config, tables):
+    """The logits of the whole model, Figure 1.
+
+    `tables` has the embedding matrices "source", "target" and "output", and for learned positions
+    "source_positions" and "target_positions".
+    """
+
+    def embedding_sum(ids, side):
+        x = tables[side][ids] * math.sqrt(config.d_model)
+        if config.positions == "sinusoidal":
+            return x + [positional_encoding(i, config.d_model) for i in range(ids.shape[1])]
+        if config.positions == "learned":
+            return x + tables[f"{side}_positions"][: ids.shape[1]]
+        return x
+
+    length = target.shape[1]
+    memory_mask = (source != 0)[:, None, None, :]
+    causal = np.array([[key <= query for key in range(length)] for query in range(length)])
+    target_mask = (target != 0)[:, None, None, :] & causal
+    memory = encoder(embedding_sum(source, "source"), parts, "encoder/", config, memory_mask)
+    x = embedding_sum(target, "target")
+    x = decoder(x, memory, parts, "decoder/", config, target_mask, memory_mask)
+    return x @ tables["output"].T
