@@ -5,6 +5,7 @@ model, so the three can never disagree. It uses core TensorFlow and TF Text's `S
 operations only: those are what a stock TF Serving binary links.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.files import write_atomically
 from keras_transformer.text.training import train_sentencepiece
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
@@ -49,6 +51,7 @@ class SubwordTokenizer(tf.Module):
         self.vocab_size: int = processor.get_piece_size()
         # An attribute, since only tracked resources find their way into a SavedModel.
         self._sentencepiece = tensorflow_text.SentencepieceTokenizer(self.model, add_eos=True)
+        self._sentencepiece._model_resource = _SharedSentencepiece(self.model)
 
     @classmethod
     def train(cls, lines: Iterable[str], vocab_size: int, **options: Any) -> "SubwordTokenizer":
@@ -65,16 +68,7 @@ class SubwordTokenizer(tf.Module):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the SentencePiece model; the file appears whole or not at all."""
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with open(temporary, "wb") as file:
-                file.write(self.model)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(path, self.model)
 
     @property
     def pieces(self) -> list[str]:
@@ -113,6 +107,26 @@ class SubwordTokenizer(tf.Module):
         ended = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) > 0
         is_text = ~ended & (ids != PAD_ID) & (ids != BOS_ID)
         return self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+
+
+class _SharedSentencepiece(tf.saved_model.experimental.TrackableResource):
+    """A SentencePiece model in TensorFlow's memory, under a name.
+
+    TF Text's own resource has none and belongs to the kernel that made it, so that it vanishes with
+    TensorFlow's kernel cache: `keras.utils.set_random_seed` clears that.
+    """
+
+    def __init__(self, model: bytes):
+        super().__init__()
+        self._model = model
+        _ = self.resource_handle  # Reading it creates the resource.
+
+    def _create_resource(self) -> tf.Tensor:
+        from tensorflow_text.python.ops import sentencepiece_tokenizer
+
+        return sentencepiece_tokenizer.gen_sentencepiece_tokenizer.sentencepiece_op(
+            model=self._model, shared_name=hashlib.sha256(self._model).hexdigest()
+        )
 
 
 def _processor(model: bytes) -> Any:

@@ -8,6 +8,7 @@ import unicodedata
 import numpy as np
 import pytest
 import sentencepiece
+import keras
 import tensorflow as tf
 
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -257,3 +258,11 @@ def test_model_with_other_special_ids(tmp_path):
     )
     with pytest.raises(ValueError, match=r"special ids .*Received: \{'pad': -1, 'unk': 0"):
         SubwordTokenizer.load(f"{prefix}.model")
+
+
+def test_survives_a_new_random_seed():
+    tokenizer = SubwordTokenizer.train(["the cat sat", "the dog ran"], vocab_size=20)
+    before = tokenizer.tokenize(["the cat"]).to_list()
+    keras.utils.set_random_seed(1)  # Clears TensorFlow's kernel cache, and kernel-owned resources.
+    assert tokenizer.tokenize(["the cat"]).to_list() == before
+    assert tokenizer.detokenize(before).numpy().tolist() == [b"the cat"]
