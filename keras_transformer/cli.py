@@ -4,6 +4,7 @@ A value comes from the command line, else from the YAML file of `--config`, else
 Table 3 that `--preset` names, else from the dataclass's default.
 """
 
+import argparse
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
         >>> command.config.model.dropout
         0.3
     """
+    arguments = _recipes_first(arguments)
     parser = _training_parser()
     # Parsed twice, because a preset changes the defaults of what is parsed.
     preset = parser.parse_args(arguments).preset
@@ -49,6 +51,14 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
         parser.error(str(error))
     sections = {section.name: values[section.name] for section in dataclasses.fields(RunConfig)}
     return TrainingCommand(Path(namespace.output), RunConfig(**sections))
+
+
+def _recipes_first(arguments: Sequence[str] | None) -> list[str]:
+    """Moves `--config` to the front: of two values, the parser takes the one that comes later."""
+    reader = argparse.ArgumentParser(prog="train.py", add_help=False, allow_abbrev=False)
+    reader.add_argument("--config", action="append", default=[])
+    recipes, others = reader.parse_known_args(arguments)
+    return [f"--config={path}" for path in recipes.config] + others
 
 
 def _training_parser() -> ArgumentParser:

@@ -81,9 +81,9 @@ class TransformerConfig:
     max_length: int = 256
 
     def __post_init__(self) -> None:
-        _require_positive(
-            self, "vocab_size", "num_layers", "d_model", "d_ff", "num_heads", "max_length"
-        )
+        _require_positive(self, "vocab_size", "num_layers", "d_model", "d_ff", "num_heads")
+        expected = "at least 2, a token and eos"
+        _require(self.max_length >= 2, "max_length", expected, self.max_length)
         for name in ("source_vocab_size", "key_dim", "value_dim"):
             value = getattr(self, name)
             _require(value is None or value > 0, name, "positive or None", value)
@@ -232,6 +232,8 @@ class TrainingConfig:
         beta_2: Adam's beta_2 (Section 5.3).
         epsilon: Adam's epsilon (Section 5.3).
         clip_norm: Most global norm of a gradient; None for no clipping.
+        ema_momentum: Momentum of an exponential moving average of the weights, which is then what
+            is validated, saved and exported; None for the weights themselves.
         seed: Fixes data order, initial weights and dropout.
         precision: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
         jit_compile: Compile the training step with XLA; one compilation per batch shape.
@@ -247,6 +249,7 @@ class TrainingConfig:
     beta_2: float = 0.98
     epsilon: float = 1e-9
     clip_norm: float | None = None
+    ema_momentum: float | None = None
     seed: int = 0
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool = False
@@ -261,6 +264,9 @@ class TrainingConfig:
         _require_fraction(self, "beta_1", "beta_2")
         norm = self.clip_norm
         _require(norm is None or norm > 0, "clip_norm", "positive or None", norm)
+        momentum = self.ema_momentum
+        allowed = momentum is None or 0.0 < momentum < 1.0
+        _require(allowed, "ema_momentum", "in (0, 1), or None", momentum)
         known = ("float32", "mixed_bfloat16", "mixed_float16")
         _require(self.precision in known, "precision", f"one of {known}", self.precision)
         for name in ("bleu_sentences", "samples", "seed"):

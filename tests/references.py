@@ -1,7 +1,7 @@
 """The paper's formulas in plain NumPy and float64, written from its text and not from the package.
 
-`parts` is everywhere a function that gives a weight by its name: the place of the sub-layer, and the
-kind of weight, as in `parts("encoder/layer_0/self_attention", "query_key_value/kernel")`.
+`parts` is everywhere a function that gives a weight by its name: the place of the sub-layer, and
+the kind of weight, as in `parts("encoder/layer_0/self_attention", "query_key_value/kernel")`.
 """
 
 import math

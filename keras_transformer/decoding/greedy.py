@@ -3,6 +3,7 @@
 A pure function over a step callback, with no knowledge of the model, on any Keras backend.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ def greedy_search(
     """Extends each sentence by its most probable token until it ends.
 
     A sentence ends with eos or at its own limit, so what the others in its batch are does not
-    change it.
+    change it. Padding and bos are never chosen: neither is a token of a translation.
 
     Args:
         step: Takes the newest tokens, int32 `[batch]`, and the state; gives logits
@@ -32,7 +33,7 @@ def greedy_search(
 
     Example:
         >>> def step(tokens, state):
-        ...     return keras.ops.one_hot(keras.ops.minimum(tokens + 1, 3), 4), state
+        ...     return keras.ops.one_hot(tokens + 1, 4), state
         >>> ids, scores = greedy_search(step, (), limits=np.array([5]), max_length=5)
         >>> ids
         [[3, 0, 0, 0, 0]]
@@ -46,8 +47,9 @@ def greedy_search(
     def extend(index, tokens, finished, ids, scores, state):
         logits, state = step(tokens, state)
         logits = ops.cast(logits, "float32")
-        best = ops.cast(ops.argmax(logits, axis=-1), "int32")
-        log_probability = ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1)
+        candidates = ops.where(never_chosen(ops.shape(logits)[-1]), -math.inf, logits)
+        best = ops.cast(ops.argmax(candidates, axis=-1), "int32")
+        log_probability = ops.max(candidates, axis=-1) - ops.logsumexp(logits, axis=-1)
         tokens = ops.where(finished, PAD_ID, best)
         scores = scores + ops.where(finished, 0.0, log_probability)
         ids = ops.where(ops.equal(positions, index), ops.expand_dims(tokens, 1), ids)
@@ -64,3 +66,9 @@ def greedy_search(
     )
     _, _, _, ids, scores, _ = ops.while_loop(unfinished, extend, start)
     return ids, scores
+
+
+def never_chosen(vocab_size: Any) -> Any:
+    """Returns bool `[vocab_size]`, True at the ids that no translation has: pad and bos."""
+    ids = ops.arange(vocab_size)
+    return ops.logical_or(ops.equal(ids, PAD_ID), ops.equal(ids, BOS_ID))

@@ -3,12 +3,14 @@
 Shapes use `length` for the queries' length and `memory_length` for that of keys and values.
 """
 
+import itertools
 import math
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 
 
@@ -118,14 +120,12 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         self.output_projection.build((None, None, self.num_heads * self.value_dim))
 
-    def _split(self, projected, *head_dims):
-        """Splits `[batch, length, sum]` into one `[batch, heads, length, dim]` per part."""
-        ends, end = [], 0
-        for dim in head_dims[:-1]:
-            end += self.num_heads * dim
-            ends.append(end)
+    def _heads(self, projection, x, *head_dims):
+        """Projects `[batch, length, d_model]` to one `[batch, heads, length, dim]` per dim."""
+        projected = projection(as_rows(x))
+        ends = list(itertools.accumulate(self.num_heads * dim for dim in head_dims[:-1]))
         parts = ops.split(projected, ends, axis=-1) if ends else [projected]
-        length = ops.shape(projected)[1]
+        length = ops.shape(x)[1]
         return [
             ops.transpose(ops.reshape(part, (-1, length, self.num_heads, dim)), (0, 2, 1, 3))
             for part, dim in zip(parts, head_dims, strict=True)
@@ -136,9 +136,12 @@ class MultiHeadAttention(keras.layers.Layer):
         heads, weights = scaled_dot_product_attention(
             query, key, value, attention_mask, self.weights_dropout, training
         )
-        heads = ops.transpose(heads, (0, 2, 1, 3))
-        joined = ops.reshape(heads, (-1, ops.shape(heads)[1], self.num_heads * self.value_dim))
-        return self.output_projection(joined), weights
+        joined = ops.reshape(
+            ops.transpose(heads, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim)
+        )
+        output = self.output_projection(joined)
+        output = ops.reshape(output, (-1, ops.shape(query)[2], self.output_projection.units))
+        return output, weights
 
 
 @register
@@ -176,7 +179,7 @@ class SelfAttention(MultiHeadAttention):
         self._build_output(input_shape[-1])
 
     def call(self, x, attention_mask=None, training=None):
-        query, key, value = self._split(self.query_key_value(x), *self._widths)
+        query, key, value = self._heads(self.query_key_value, x, *self._widths)
         return self._attend(query, key, value, attention_mask, training)
 
     def empty_cache(self, batch_size, max_length):
@@ -207,7 +210,7 @@ class SelfAttention(MultiHeadAttention):
             The output `[batch, 1, d_model]`, the weights `[batch, heads, 1, max_length]` and the
             cache with the token in it.
         """
-        query, key, value = self._split(self.query_key_value(x), *self._widths)
+        query, key, value = self._heads(self.query_key_value, x, *self._widths)
         position = ops.arange(ops.shape(cache[0])[2])
         # A select, not a dynamic-update-slice: that op is XLA's, and neither the stock TF Serving
         # nor TFLite runs it.
@@ -269,9 +272,9 @@ class CrossAttention(MultiHeadAttention):
             Keys `[batch, heads, memory_length, key_dim]` and values
             `[batch, heads, memory_length, value_dim]`.
         """
-        return tuple(self._split(self.key_value(memory), self.key_dim, self.value_dim))
+        return tuple(self._heads(self.key_value, memory, self.key_dim, self.value_dim))
 
     def attend(self, x, keys_values, attention_mask=None, training=None):
         """As a call, with the memory already projected by `keys_values`."""
-        (query,) = self._split(self.query(x), self.key_dim)
+        (query,) = self._heads(self.query, x, self.key_dim)
         return self._attend(query, *keys_values, attention_mask, training)

@@ -9,6 +9,7 @@ from keras_transformer.layers.positional_encoding import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
+from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 
 _ENCODINGS = {
@@ -56,7 +57,9 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, x, reverse=False):
         if reverse:
-            return ops.cast(ops.matmul(x, ops.transpose(self.embeddings)), "float32")
+            rows = ops.matmul(as_rows(x), ops.transpose(self.embeddings))
+            logits = ops.reshape(rows, (-1, ops.shape(x)[1], self.vocab_size))
+            return ops.cast(logits, "float32")
         return ops.take(self.embeddings, x, axis=0) * math.sqrt(self.d_model)
 
     def get_config(self):

@@ -1,7 +1,9 @@
 """Position-wise feed-forward networks (Section 3.3)."""
 
 import keras
+from keras import ops
 
+from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 
 
@@ -41,7 +43,8 @@ class FeedForward(keras.layers.Layer):
         self.outer.build((*input_shape[:-1], self.d_ff))
 
     def call(self, x):
-        return self.outer(self.inner(x))
+        rows = self.outer(self.inner(as_rows(x)))
+        return ops.reshape(rows, (-1, *ops.shape(x)[1:]))
 
     def get_config(self):
         return {**super().get_config(), "d_ff": self.d_ff, "activation": self.activation}

@@ -23,25 +23,38 @@ class Throughput(keras.callbacks.Callback):
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
         super().__init__()
         self.clock = clock
+        self._in_epoch = False
 
     def on_epoch_begin(self, epoch, logs=None):
         self._started = self._read_at = self.clock()
         self._rate = 0.0
 
     def on_train_batch_end(self, batch, logs=None):
-        now = self.clock()
+        self._in_epoch = True
+        self._stopped = self.clock()
         # The count lives on the device; reading it at every step would make the steps wait.
-        if batch == 0 or now - self._read_at >= 1.0:
-            self._read_at = now
-            self._rate = self._tokens() / (now - self._started)
-        self._stopped = now
+        if batch == 0 or self._stopped - self._read_at >= 1.0:
+            self._read()
         if logs is not None:
             logs["tokens_per_second"] = self._rate
 
+    def on_test_begin(self, logs=None):
+        # Validation follows the epoch's last step, and resets the metrics' count.
+        self._finish()
+
     def on_epoch_end(self, epoch, logs=None):
-        # Validation has reset the metrics' count; the last reading stands for the epoch.
+        self._finish()
         if logs is not None:
             logs["tokens_per_second"] = self._rate
+
+    def _finish(self) -> None:
+        if self._in_epoch:
+            self._in_epoch = False
+            self._read()
+
+    def _read(self) -> None:
+        self._read_at = self._stopped
+        self._rate = self._tokens() / (self._stopped - self._started)
 
     def _tokens(self) -> float:
         for metric in self.model.metrics:
@@ -52,6 +65,24 @@ class Throughput(keras.callbacks.Callback):
             "Throughput needs a metric that counts tokens; compile the model with TokenAccuracy or "
             f"Perplexity. Received: metrics={[metric.name for metric in self.model.metrics]}"
         )
+
+
+class AverageWeights(keras.callbacks.SwapEMAWeights):
+    """Puts the moving average into the model for validation, and at the end of each epoch.
+
+    Comes before the callbacks that are to see the average.
+
+    Args:
+        resumed: Whether the model is a saved one, which holds the average already.
+
+    Example:
+        >>> optimizer = FusedAdam(1e-3, use_ema=True)
+        >>> model.fit(dataset, callbacks=[AverageWeights()])
+    """
+
+    def __init__(self, resumed: bool = False):
+        super().__init__(swap_on_epoch=True)
+        self._ema_weights_in_model = resumed
 
 
 class ValidationBleu(keras.callbacks.Callback):

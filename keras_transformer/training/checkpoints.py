@@ -1,10 +1,12 @@
 """Checkpoints: whole models on disk, of which the last good one survives whatever happens.
 
 A checkpoint is a folder `epoch-0003/` that holds `model.keras`, optimizer included, and
-`state.json`. The folder gets its name when it is complete, so that every folder there is is good.
+`state.json`: the metrics, and what Keras does not save, the states of the dropouts' random numbers.
+The folder gets its name when it is complete, so that every folder there is is good.
 """
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
+from keras import ops
 
 from keras_transformer.files import atomic_directory
 
@@ -31,7 +34,11 @@ class Checkpoint(NamedTuple):
 
     def load(self, compile: bool = True) -> keras.Model:
         """Returns the model; with `compile`, ready to train on, with the optimizer's state."""
-        return keras.saving.load_model(self.path / "model.keras", compile=compile)
+        model = keras.saving.load_model(self.path / "model.keras", compile=compile)
+        state = json.loads((self.path / "state.json").read_text())
+        for variable, value in zip(_random_states(model), state["random"], strict=True):
+            variable.assign(value)
+        return model
 
 
 class Checkpoints:
@@ -64,7 +71,8 @@ class Checkpoints:
         metrics = {name: float(value) for name, value in metrics.items()}
         with atomic_directory(path) as folder:
             model.save(folder / "model.keras")
-            state = {"epoch": epoch, "metrics": metrics}
+            random = [ops.convert_to_numpy(value).tolist() for value in _random_states(model)]
+            state = {"epoch": epoch, "metrics": metrics, "random": random}
             (folder / "state.json").write_text(json.dumps(state, indent=2))
         self._prune()
         return Checkpoint(path, epoch, metrics)
@@ -72,10 +80,10 @@ class Checkpoints:
     def all(self) -> list[Checkpoint]:
         """Returns the checkpoints there are, oldest first."""
         found = []
-        for path in sorted(self.directory.glob("epoch-*")):
+        for path in self.directory.glob("epoch-*"):
             state = json.loads((path / "state.json").read_text())
             found.append(Checkpoint(path, state["epoch"], state["metrics"]))
-        return found
+        return sorted(found, key=lambda checkpoint: checkpoint.epoch)
 
     def latest(self) -> Checkpoint | None:
         """Returns the newest checkpoint, if there is one."""
@@ -99,4 +107,10 @@ def _quality(checkpoint: Checkpoint) -> float:
     metrics = checkpoint.metrics
     if "val_bleu" in metrics:
         return metrics["val_bleu"]
-    return -metrics.get("val_loss", metrics.get("loss", 0.0))
+    loss = metrics.get("val_loss", metrics.get("loss", 0.0))
+    # Any comparison with NaN is false, which would make a diverged model the best for good.
+    return -math.inf if math.isnan(loss) else -loss
+
+
+def _random_states(model: keras.Model) -> list[keras.Variable]:
+    return [value for value in model.variables if value.path.endswith("seed_generator_state")]

@@ -14,7 +14,12 @@ from keras_transformer.data.corpora import Corpus, open_corpus
 from keras_transformer.export.translator import Translator
 from keras_transformer.models import Transformer
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.training.callbacks import SaveCheckpoints, Throughput, ValidationBleu
+from keras_transformer.training.callbacks import (
+    AverageWeights,
+    SaveCheckpoints,
+    Throughput,
+    ValidationBleu,
+)
 from keras_transformer.training.optimizer import compile_model
 from keras_transformer.training.run import Run, exists, resume_run
 
@@ -39,8 +44,10 @@ def train(output: str | os.PathLike, config: RunConfig) -> Run:
     """
     keras.utils.set_random_seed(config.training.seed)
     keras.config.set_dtype_policy(config.training.precision)
+    # Compared before the corpus is opened, which can take a while.
+    run = resume_run(output, config) if exists(output) else None
     corpus = _open(config.data, config.data.train)
-    run = resume_run(output, config) if exists(output) else _prepare(Path(output), config, corpus)
+    run = run or _prepare(Path(output), config, corpus)
     checkpoint = run.checkpoints.latest()
     if checkpoint is None:
         model, first_epoch = compile_model(Transformer(config.model), config.training), 0
@@ -112,6 +119,8 @@ def _fit(run: Run, model: keras.Model, corpus: Corpus, first_epoch: int) -> None
     config, tokenizers = run.config, (run.source_tokenizer, run.target_tokenizer)
     batches = _batches(config, corpus, *tokenizers, plan=run.plan)
     validation, callbacks = None, [Throughput()]
+    if config.training.ema_momentum is not None:
+        callbacks.append(AverageWeights(resumed=first_epoch > 0))
     if config.data.valid is not None:
         valid = _open(config.data, config.data.valid)
         validation = _batches(config, valid, *tokenizers, plan=run.plan, shuffle=False).dataset()

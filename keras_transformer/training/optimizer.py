@@ -14,7 +14,8 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
 
     Args:
         d_model: Width of the model, which scales the learning rate.
-        config: Of it: `learning_rate`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`, `clip_norm`.
+        config: Of it: `learning_rate`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`, `clip_norm`,
+            `ema_momentum`.
 
     Example:
         >>> optimizer = make_optimizer(512, TrainingConfig())
@@ -28,6 +29,8 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
         beta_2=config.beta_2,
         epsilon=config.epsilon,
         global_clipnorm=config.clip_norm,
+        use_ema=config.ema_momentum is not None,
+        ema_momentum=config.ema_momentum or 0.99,
     )
 
 
@@ -47,7 +50,8 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
         optimizer=optimizer,
         loss=LabelSmoothedCrossEntropy(model.config.label_smoothing),
         metrics=[TokenAccuracy(), Perplexity()],
-        jit_compile=config.jit_compile,
+        # On JAX "not compiled" would mean op by op.
+        jit_compile=config.jit_compile or keras.backend.backend() == "jax",
     )
     # Built here, because an optimizer that makes its variables inside of the first step has that
     # step traced twice. Through the model's own attribute: with mixed_float16 `compile` wraps it.

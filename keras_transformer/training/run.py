@@ -1,6 +1,6 @@
 """A run directory: everything that a training leaves behind.
 
-run.json            configuration, bucket plan, versions, parameters
+run.json            configuration, batch shapes, versions
 source.model        SentencePiece models; with a joint vocabulary `joint.model` alone
 target.model
 history.csv         one line of metrics an epoch

@@ -5,10 +5,10 @@ import subprocess
 import sys
 import unicodedata
 
+import keras
 import numpy as np
 import pytest
 import sentencepiece
-import keras
 import tensorflow as tf
 
 from keras_transformer.text.tokenizer import SubwordTokenizer

@@ -1,0 +1,17 @@
+"""One row a token: the shape that projections multiply in.
+
+A `Dense` on `[batch, length, width]` of unknown batch and length becomes TensorFlow's `Tensordot`,
+some twenty graph nodes and as many for the gradient. On rows it is one matrix product.
+"""
+
+from keras import ops
+
+
+def as_rows(x):
+    """Reshapes `[..., width]` to `[tokens, width]`.
+
+    Example:
+        >>> as_rows(keras.ops.ones((2, 5, 128))).shape
+        (10, 128)
+    """
+    return ops.reshape(x, (-1, x.shape[-1]))

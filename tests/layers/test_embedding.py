@@ -1,0 +1,90 @@
+"""Embeddings scaled by sqrt(d_model), logits from the same matrix, and the embedding sum."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from references import positional_encoding, to_numpy
+
+from keras_transformer.layers import EmbeddingSum, TokenEmbedding
+
+pytestmark = pytest.mark.any_backend
+
+V, D_MODEL = 11, 16
+IDS = np.array([[4, 5, 3, 0], [6, 10, 4, 4]], "int32")
+POLICIES = {"float32": 1e-6, "mixed_bfloat16": 2e-2, "mixed_float16": 2e-3}
+every_policy = pytest.mark.parametrize("policy", POLICIES)
+
+
+def make(policy="float32", vocab_size=V):
+    embedding = TokenEmbedding(vocab_size, D_MODEL, dtype=policy)
+    embedding.build()
+    return embedding, to_numpy(embedding.embeddings)
+
+
+@every_policy
+def test_vectors_are_scaled_by_the_square_root_of_d_model(policy):
+    embedding, matrix = make(policy)
+    vectors = embedding(IDS)
+    assert keras.backend.standardize_dtype(vectors.dtype) == embedding.compute_dtype
+    tolerance = POLICIES[policy]
+    np.testing.assert_allclose(to_numpy(vectors), matrix[IDS] * 4.0, tolerance, tolerance)
+
+
+@every_policy
+def test_logits_are_x_times_the_transposed_matrix_in_float32(policy):
+    embedding, matrix = make(policy)
+    x = np.random.default_rng(0).normal(size=(2, 3, D_MODEL)).astype("float32")
+    logits = embedding(ops.cast(x, embedding.compute_dtype), reverse=True)
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    assert logits.shape == (2, 3, V)
+    tolerance = 2 * POLICIES[policy]
+    np.testing.assert_allclose(to_numpy(logits), x @ matrix.T, tolerance, tolerance)
+
+
+def test_both_directions_read_the_one_matrix():
+    embedding, matrix = make()
+    assert len(embedding.trainable_variables) == 1
+    embedding.embeddings.assign(2.0 * matrix)
+    np.testing.assert_allclose(to_numpy(embedding(IDS)), matrix[IDS] * 8.0, rtol=1e-6)
+    ones = np.ones((1, 1, D_MODEL), "float32")
+    logits = to_numpy(embedding(ones, reverse=True))[0, 0]
+    np.testing.assert_allclose(logits, 2.0 * matrix.sum(-1), rtol=1e-5, atol=1e-6)
+
+
+def test_scaled_vectors_start_with_unit_variance():
+    embedding, matrix = make(vocab_size=4000)
+    vectors = to_numpy(embedding(np.arange(4000)[None]))
+    assert vectors.std() == pytest.approx(1.0, rel=0.02)
+    assert matrix.std() == pytest.approx(D_MODEL**-0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+def test_embedding_sum_adds_positions(positions):
+    layer = EmbeddingSum(positions, 10, dropout=0.5)
+    x = np.random.default_rng(0).normal(size=(2, 4, D_MODEL)).astype("float32")
+    layer.build(x.shape)
+    rows = {
+        "sinusoidal": lambda: np.array([positional_encoding(i, D_MODEL) for i in range(4)]),
+        "learned": lambda: to_numpy(layer.encoding.table)[:4],
+        "none": lambda: np.zeros((4, D_MODEL)),
+    }[positions]()
+    np.testing.assert_allclose(to_numpy(layer(x, training=False)), x + rows, atol=1e-6)
+
+
+def test_embedding_sum_passes_the_start_on():
+    layer = EmbeddingSum("sinusoidal", 10, dropout=0.0)
+    summed = to_numpy(layer(np.zeros((1, 1, D_MODEL), "float32"), start=7))[0, 0]
+    np.testing.assert_allclose(summed, positional_encoding(7, D_MODEL), atol=1e-6)
+
+
+def test_dropout_falls_on_the_sum():
+    """Section 5.4: the sum of embedding and position is kept and scaled, or dropped, as a whole."""
+    layer = EmbeddingSum("sinusoidal", 10, dropout=0.25)
+    x = np.ones((500, 4, D_MODEL), "float32")
+    kept = to_numpy(layer(x, training=False))
+    dropped = to_numpy(layer(x, training=True))
+    is_zero = dropped == 0.0
+    np.testing.assert_allclose(dropped[~is_zero], (kept / 0.75)[~is_zero], rtol=1e-5)
+    assert is_zero.mean() == pytest.approx(0.25, abs=0.01)
+    assert dropped.mean() == pytest.approx(kept.mean(), rel=0.02)

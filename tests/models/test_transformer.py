@@ -1,0 +1,340 @@
+"""The whole model against the paper: its formulas in NumPy, its parameter counts, its masks."""
+
+import importlib.util
+
+import keras
+import numpy as np
+import pytest
+import references
+from keras import ops
+from references import to_numpy, weights_by_name
+
+from keras_transformer import PRESETS, Transformer, TransformerConfig
+
+pytestmark = pytest.mark.any_backend
+
+POLICIES = ["float32", "mixed_bfloat16", "mixed_float16"]
+TINY = dict(vocab_size=13, num_layers=2, d_model=8, d_ff=12, num_heads=2, max_length=16)
+# Lengths differ, and each side has padding.
+SOURCE = np.array([[4, 7, 5, 9, 6, 3], [8, 6, 3, 0, 0, 0], [3, 0, 0, 0, 0, 0]], "int32")
+TARGET = np.array([[2, 5, 11, 7], [2, 12, 0, 0], [2, 4, 6, 0]], "int32")
+INPUTS = {"source": SOURCE, "target": TARGET}
+
+
+def make_model(dtype=None, **overrides):
+    return Transformer(TransformerConfig(**{**TINY, **overrides}), dtype=dtype)
+
+
+def tables_of(model):
+    """The embedding matrices in the terms of `references.transformer`."""
+    tables = {
+        "source": model.source_embedding.embeddings,
+        "target": model.target_embedding.embeddings,
+        "output": model.output_embedding.embeddings,
+    }
+    if model.config.positions == "learned":
+        tables["source_positions"] = model.source_sum.encoding.table
+        tables["target_positions"] = model.target_sum.encoding.table
+    return {name: to_numpy(table).astype("float64") for name, table in tables.items()}
+
+
+def with_random_norms(model):
+    """Gives the normalizations weights of their own, which start as 1 and 0."""
+    generator = np.random.default_rng(1)
+    for variable in model.trainable_variables:
+        if variable.path.endswith(("gamma", "beta", "bias")):
+            noise = generator.normal(scale=0.3, size=variable.shape)
+            variable.assign(to_numpy(variable) + noise.astype("float32"))
+    return model
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {},
+        {"norm_first": True},
+        {"positions": "learned"},
+        {"positions": "none"},
+        {"key_dim": 3, "value_dim": 5},
+        {"tie_embeddings": False, "source_vocab_size": 17},
+    ],
+    ids=str,
+)
+def test_logits_are_those_of_the_papers_formulas(overrides):
+    model = with_random_norms(make_model(**overrides))
+    expected = references.transformer(
+        SOURCE, TARGET, weights_by_name(model), model.config, tables_of(model)
+    )
+    np.testing.assert_allclose(to_numpy(model(INPUTS)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_encode_and_decode_give_the_logits_of_a_call():
+    model = make_model()
+    memory = model.encode(SOURCE)
+    assert memory.shape == (3, 6, 8)
+    logits = model.decode(TARGET, memory, SOURCE)
+    np.testing.assert_array_equal(to_numpy(logits), to_numpy(model(INPUTS)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_logits_are_float32_and_close_in_every_policy(policy):
+    model, mixed = make_model(), make_model(dtype=policy)
+    mixed.set_weights(model.get_weights())
+    logits = mixed(INPUTS)
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    assert keras.backend.standardize_dtype(mixed.encode(SOURCE).dtype) == mixed.compute_dtype
+    tolerance = {"float32": 1e-6, "mixed_bfloat16": 0.1, "mixed_float16": 0.02}[policy]
+    np.testing.assert_allclose(to_numpy(logits), to_numpy(model(INPUTS)), atol=tolerance)
+
+
+def training_outputs(model, function):
+    """Calls the function always with the same dropout masks."""
+    for variable in model.variables:
+        if variable.path.endswith("seed_generator_state"):
+            variable.assign(np.array([17, 6], "uint32"))
+    return to_numpy(function())
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_future_target_token_changes_no_logit(policy, norm_first):
+    model = make_model(policy, dropout=0.3, attention_dropout=0.3, norm_first=norm_first)
+
+    def logits(target):
+        inputs = {"source": SOURCE, "target": target}
+        return training_outputs(model, lambda: model(inputs, training=True))
+
+    before = logits(TARGET)
+    for position in range(1, TARGET.shape[1]):
+        changed = TARGET.copy()
+        changed[:, position] = [9, 10, 11]
+        after = logits(changed)
+        np.testing.assert_array_equal(after[:, :position], before[:, :position])
+        assert (after[:, position] != before[:, position]).any(-1).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_what_a_padded_source_position_holds_changes_no_logit(policy, norm_first):
+    model = make_model(
+        policy, dropout=0.3, attention_dropout=0.3, norm_first=norm_first, source_vocab_size=17
+    )
+
+    def logits():
+        return training_outputs(model, lambda: model(INPUTS, training=True))
+
+    before = logits()
+    # The padding id's own vector, which only source padding reads.
+    table = to_numpy(model.source_embedding.embeddings)
+    table[0] += 5.0
+    model.source_embedding.embeddings.assign(table)
+    np.testing.assert_array_equal(logits(), before)
+    table[6] += 5.0
+    model.source_embedding.embeddings.assign(table)
+    assert (logits()[0] != before[0]).any()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_memory_at_padding_changes_no_logit(policy):
+    model = make_model(policy, dropout=0.3)
+    memory = to_numpy(model.encode(SOURCE))
+
+    def logits(memory):
+        memory = ops.cast(memory, model.compute_dtype)
+        return training_outputs(model, lambda: model.decode(TARGET, memory, SOURCE, training=True))
+
+    noisy = np.where((SOURCE == 0)[:, :, None], 50.0, memory)
+    np.testing.assert_array_equal(logits(noisy), logits(memory))
+
+
+def test_extra_padding_columns_change_no_logit():
+    model = make_model()
+    padded = {side: np.pad(ids, ((0, 0), (0, 3))) for side, ids in INPUTS.items()}
+    length = TARGET.shape[1]
+    expected = to_numpy(model(INPUTS))
+    np.testing.assert_allclose(to_numpy(model(padded))[:, :length], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_sentence_of_nothing_but_padding_gives_finite_logits(policy):
+    empty = np.zeros((2, 4), "int32")
+    logits = to_numpy(make_model(policy)({"source": empty, "target": empty}))
+    assert np.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_longer_sequence_than_the_model_knows_is_an_error(side):
+    inputs = {**INPUTS, side: np.ones((3, 17), "int32")}
+    with pytest.raises(ValueError, match=r"max_length.*Received: 17 tokens"):
+        make_model()(inputs)
+
+
+# Millions of parameters as Table 3 prints them; empty cells there are the base model's 65.
+PUBLISHED = {
+    "base_n2": 36,
+    "base_n4": 50,
+    "base_n8": 80,
+    "base_d256": 28,
+    "base_d1024": 168,
+    "base_dk16": 58,
+    "base_dk32": 60,
+    "base_ff1024": 53,
+    "base_ff4096": 90,
+    "big": 213,
+}
+
+
+def parameters_by_hand(config):
+    """Counts the parameters of a tied post-norm model from the paper's description."""
+    d, h = config.d_model, config.num_heads
+    d_k, d_v = config.key_dim or d // h, config.value_dim or d // h
+    attention = 2 * d * h * d_k + d * h * d_v + h * d_v * d
+    feed_forward = (d * config.d_ff + config.d_ff) + (config.d_ff * d + d)
+    norm = 2 * d
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    positions = 2 * config.max_length * d if config.positions == "learned" else 0
+    layers = config.num_layers * (encoder_layer + decoder_layer)
+    return config.vocab_size * d + layers + positions
+
+
+@pytest.fixture
+def count_parameters():
+    """Counts a model's parameters without making their values."""
+
+    def count(config):
+        with keras.StatelessScope(initialize_variables=False):
+            model = Transformer(config)
+        return sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
+
+    yield count
+    # Forgets the variables that wait for their values.
+    keras.utils.clear_session()
+
+
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "tiny"])
+def test_parameter_count_of_each_row_of_table_3(preset, count_parameters):
+    vocab_size = 36_000 if preset == "big" else 41_500
+    config = TransformerConfig.preset(preset, vocab_size=vocab_size)
+    count = count_parameters(config)
+    assert count == parameters_by_hand(config)
+    assert count / 1e6 == pytest.approx(PUBLISHED.get(preset, 65), rel=0.015)
+
+
+def test_counting_without_values_agrees_with_a_real_model(count_parameters):
+    model = make_model()
+    assert (
+        count_parameters(model.config) == model.count_params() == parameters_by_hand(model.config)
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "shapes"),
+    [
+        ({}, [(13, 8)]),
+        ({"tie_embeddings": False}, [(13, 8), (13, 8), (13, 8)]),
+        ({"source_vocab_size": 17}, [(13, 8), (17, 8)]),
+        ({"source_vocab_size": 17, "tie_embeddings": False}, [(13, 8), (13, 8), (17, 8)]),
+    ],
+    ids=str,
+)
+def test_embedding_matrices(overrides, shapes):
+    model = make_model(**overrides)
+    found = [tuple(v.shape) for v in model.trainable_variables if v.path.endswith("embeddings")]
+    assert sorted(found) == shapes
+    assert model(INPUTS).shape == (3, 4, 13)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_attention_weights_on_request(policy):
+    model = make_model(policy)
+    logits, weights = model(INPUTS, return_attention_weights=True)
+    np.testing.assert_array_equal(to_numpy(logits), to_numpy(model(INPUTS)))
+    allowed = {
+        "encoder": (SOURCE != 0)[:, None, None, :],
+        "decoder": (TARGET != 0)[:, None, None, :] & np.tri(4, dtype=bool),
+        "cross": (SOURCE != 0)[:, None, None, :],
+    }
+    shapes = {"encoder": (3, 2, 6, 6), "decoder": (3, 2, 4, 4), "cross": (3, 2, 4, 6)}
+    assert set(weights) == set(shapes)
+    for name, layers in weights.items():
+        assert [tuple(layer.shape) for layer in layers] == [shapes[name]] * 2
+        for layer in map(to_numpy, layers):
+            np.testing.assert_allclose(layer.sum(-1), 1.0, atol=2e-3)
+            assert (layer[~np.broadcast_to(allowed[name], layer.shape)] == 0.0).all()
+            assert (layer[np.broadcast_to(allowed[name], layer.shape)] > 0.0).all()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_decode_step_gives_what_decode_gives(norm_first, positions):
+    model = make_model(norm_first=norm_first, positions=positions, key_dim=3, value_dim=5)
+    # No padding between tokens: while decoding every token so far is real.
+    target = np.array([[2, 5, 11, 7, 9], [2, 12, 4, 8, 3], [2, 6, 6, 10, 1]], "int32")
+    expected = to_numpy(model.decode(target, model.encode(SOURCE), SOURCE))
+    state = model.start_decoding(SOURCE, max_length=7)
+    for position in range(target.shape[1]):
+        logits, state = model.decode_step(target[:, position], state)
+        assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+        np.testing.assert_allclose(to_numpy(logits), expected[:, position], atol=1e-5)
+    assert int(state["index"]) == 5
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{}, {"norm_first": True, "positions": "learned"}, {"tie_embeddings": False}],
+    ids=str,
+)
+def test_gradient_reaches_every_variable(overrides, gradients):
+    model = make_model(**overrides)
+    factor = np.random.default_rng(0).normal(size=(3, 4, 13)).astype("float32")
+    found = gradients(model, lambda logits: ops.sum(logits * factor), INPUTS)
+    assert len(found) == len(model.trainable_variables)
+    for path, gradient in found.items():
+        assert np.isfinite(gradient).all(), path
+        assert gradient.any(), path
+
+
+def test_padding_gets_no_gradient(gradients):
+    """A loss over real tokens leaves the vector of source padding as it is."""
+    model = make_model(source_vocab_size=17)
+    real = (TARGET != 0)[:, :, None].astype("float32")
+    factor = real * np.random.default_rng(0).normal(size=(3, 4, 13)).astype("float32")
+    found = gradients(model, lambda logits: ops.sum(logits * factor), INPUTS)
+    gradient = found[model.source_embedding.embeddings.path]
+    assert not gradient[0].any()
+    assert gradient[3].any()
+
+
+LOAD_CODE = """
+import sys
+import keras, numpy as np
+import keras_transformer
+arrays = np.load(sys.argv[2])
+model = keras.models.load_model(sys.argv[1])
+assert type(model) is keras_transformer.Transformer
+logits = model({"source": arrays["source"], "target": arrays["target"]})
+logits = np.asarray(keras.ops.convert_to_numpy(logits))
+np.testing.assert_allclose(logits, arrays["logits"], atol=1e-5)
+print(keras.backend.backend())
+"""
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_saved_model_gives_the_same_logits_in_a_fresh_process(backend, fresh_process, tmp_path):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    model = with_random_norms(make_model(norm_first=True, positions="learned", key_dim=3))
+    model.save(tmp_path / "model.keras")
+    np.savez(tmp_path / "arrays.npz", logits=to_numpy(model(INPUTS)), **INPUTS)
+    arguments = tmp_path / "model.keras", tmp_path / "arrays.npz"
+    assert fresh_process(LOAD_CODE, *arguments, backend=backend).strip() == backend
+
+
+def test_the_same_seed_gives_the_same_model():
+    first = make_model()
+    keras.utils.set_random_seed(1706)
+    same, other = make_model(), make_model()
+    for a, b in zip(first.get_weights(), same.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (to_numpy(same(INPUTS)) != to_numpy(other(INPUTS))).any()

@@ -1,0 +1,334 @@
+"""Training as a user calls it: what a run leaves, how it continues, and what errors look like."""
+
+import csv
+import dataclasses
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer import (
+    DataConfig,
+    DecodingConfig,
+    RunConfig,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+)
+from keras_transformer.training import loop
+from keras_transformer.training.loop import train
+from keras_transformer.training.run import open_run
+
+ROOT = Path(__file__).parents[2]
+METRICS = ["accuracy", "loss", "perplexity"]
+
+
+def config_of(epochs):
+    """Dropout is on: what is random must be the same in each run, too."""
+    return RunConfig(
+        model=TransformerConfig(
+            vocab_size=300, num_layers=1, d_model=32, d_ff=64, num_heads=2, max_length=48
+        ),
+        data=DataConfig("phrasebook:train:400", "phrasebook:valid:20", batch_tokens=512),
+        training=TrainingConfig(epochs=epochs, warmup_steps=50, bleu_sentences=5, samples=2),
+        decoding=DecodingConfig(max_extra_tokens=10),
+    )
+
+
+@pytest.fixture(scope="module")
+def traces():
+    """For each training so far, how often Keras traced the training step."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def train_and_watch(traces):
+    """`train`, with a count of the calls of the step's Python function: each one is a trace."""
+
+    def run(path, config):
+        step, calls = Transformer.train_step, []
+
+        def counted(model, data):
+            calls.append(data)
+            return step(model, data)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Transformer, "train_step", counted)
+            found = train(path, config)
+        traces.append(len(calls))
+        return found
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(train_and_watch, tmp_path_factory):
+    """A run of two epochs without a break, and one that was stopped after the first."""
+    folder = tmp_path_factory.mktemp("runs")
+    whole = train_and_watch(folder / "whole", config_of(epochs=2))
+    train_and_watch(folder / "stopped", config_of(epochs=1))
+    written = (folder / "stopped" / "joint.model").stat().st_mtime_ns
+    resumed = train_and_watch(folder / "stopped", config_of(epochs=2))
+    # Not written again, let alone trained again.
+    assert (folder / "stopped" / "joint.model").stat().st_mtime_ns == written
+    return whole, resumed
+
+
+def history_of(run):
+    with open(run.path / "history.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_a_run_leaves(runs):
+    run, _ = runs
+    names = sorted(path.name for path in run.path.iterdir())
+    assert names == ["checkpoints", "history.csv", "joint.model", "logs", "run.json"]
+    checkpoints = sorted(path.name for path in (run.path / "checkpoints").iterdir())
+    assert checkpoints == ["epoch-0001", "epoch-0002"]
+    assert open_run(run.path).config == run.config == config_of(epochs=2)
+    assert run.source_tokenizer is run.target_tokenizer
+    assert run.source_tokenizer.vocab_size == 300
+
+
+def test_history(runs):
+    for run in runs:
+        history = history_of(run)
+        names = [*METRICS, *(f"val_{name}" for name in [*METRICS, "bleu", "chrf"])]
+        assert sorted(history[0]) == sorted(["epoch", "tokens_per_second", *names])
+        assert [row["epoch"] for row in history] == ["0", "1"]
+        for row in history:
+            assert all(np.isfinite(float(value)) for value in row.values())
+            assert float(row["tokens_per_second"]) > 0
+        assert float(history[1]["loss"]) < float(history[0]["loss"])
+        assert float(history[1]["val_loss"]) < float(history[0]["val_loss"])
+
+
+def test_checkpoints_keep_the_metrics(runs):
+    run, _ = runs
+    for checkpoint, row in zip(run.checkpoints.all(), history_of(run), strict=True):
+        assert checkpoint.epoch == int(row["epoch"]) + 1
+        for name in ("loss", "val_loss", "val_bleu", "val_chrf"):
+            assert checkpoint.metrics[name] == pytest.approx(float(row[name]))
+
+
+def test_tensorboard_shows_training_and_validation(runs):
+    run, _ = runs
+    for part in ("train", "validation"):
+        tags = set()
+        for path in (run.path / "logs" / part).glob("events.out.tfevents.*"):
+            for event in tf.compat.v1.train.summary_iterator(str(path)):
+                tags.update(value.tag for value in event.summary.value)
+        assert "epoch_loss" in tags
+
+
+def test_a_seed_gives_the_same_run(runs):
+    """The first epoch of two runs in two directories, with dropout."""
+    whole, resumed = (history_of(run)[0] for run in runs)
+    for name in {*whole} - {"tokens_per_second"}:
+        assert whole[name] == resumed[name], name
+    assert runs[0].source_tokenizer.model == runs[1].source_tokenizer.model
+    assert runs[0].plan == runs[1].plan
+
+
+def test_a_resumed_run_is_the_run_without_a_break(runs):
+    whole, resumed = (history_of(run)[1] for run in runs)
+    for name in {*whole} - {"tokens_per_second"}:
+        assert whole[name] == resumed[name], name
+    models = [run.checkpoints.latest().load() for run in runs]
+    assert models[0].optimizer.iterations == models[1].optimizer.iterations > 20
+    for one, other in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_one_trace_for_all_batch_shapes(runs, traces):
+    assert len(runs[0].plan.shapes) > 5
+    assert traces[:3] == [1, 1, 1]
+
+
+def test_a_finished_run_is_left_as_it_is(runs, train_and_watch, capsys):
+    _, run = runs
+    before = [path.stat().st_mtime_ns for path in sorted((run.path / "checkpoints").rglob("*"))]
+    history = history_of(run)
+    train_and_watch(run.path, config_of(epochs=2))
+    assert "after epoch 2" in capsys.readouterr().out
+    after = [path.stat().st_mtime_ns for path in sorted((run.path / "checkpoints").rglob("*"))]
+    assert after == before
+    assert history_of(run) == history
+
+
+def test_export_of_a_run(runs, tmp_path, script):
+    run, _ = runs
+    code, output, _ = script("export.py", run.path, "--output", tmp_path, "--checkpoint", "latest")
+    assert code == 0
+    assert f"(latest checkpoint) to {tmp_path / '1'}" in output
+    loaded = tf.saved_model.load(tmp_path / "1")
+    outputs = loaded.signatures["serving_default"](text=tf.constant(["the dog", ""]))
+    assert outputs["translation"].numpy()[1] == b""
+
+    code, output, error = script("export.py", tmp_path, "--output", tmp_path / "exports")
+    assert code == 1
+    assert error.startswith("export.py: error: `path` must be a run directory")
+    assert not (tmp_path / "exports").exists()
+
+
+def test_separate_vocabularies_without_validation(tmp_path, monkeypatch):
+    """Everything but the steps: two tokenizers, no validation, and what `fit` is given."""
+    given = {}
+    monkeypatch.setattr(keras.Model, "fit", lambda model, data, **options: given.update(options))
+    config = config_of(epochs=1)
+    config = dataclasses.replace(
+        config,
+        model=dataclasses.replace(config.model, source_vocab_size=150, vocab_size=200),
+        data=dataclasses.replace(config.data, valid=None),
+    )
+    run = train(tmp_path / "run", config)
+    assert sorted(path.name for path in run.path.glob("*.model")) == [
+        "source.model",
+        "target.model",
+    ]
+    assert (run.source_tokenizer.vocab_size, run.target_tokenizer.vocab_size) == (150, 200)
+    assert given["validation_data"] is None
+    assert not [c for c in given["callbacks"] if isinstance(c, loop.ValidationBleu)]
+
+
+# Errors, as a user sees them.
+
+
+@pytest.fixture
+def script(monkeypatch, capsys):
+    """Runs a script of the root in this process: its exit code, output and errors."""
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            runpy.run_path(str(ROOT / name), run_name="__main__")
+        except SystemExit as error:
+            code = error.code
+        output, errors = capsys.readouterr()
+        if isinstance(code, str):  # Python prints it and exits with 1.
+            code, errors = 1, errors + code
+        return code, output, errors
+
+    return run
+
+
+SMALL = ["--preset=tiny", "--model.num_layers=1", "--model.vocab_size=60", "--data.valid=null"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Parallel files of five short lines."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "train.en").write_text("a dog\na cat\nthe dog\nthe cat\na house\n")
+    (folder / "train.de").write_text("ein Hund\neine Katze\nder Hund\ndie Katze\nein Haus\n")
+    return folder / "train"
+
+
+def test_a_missing_corpus(tmp_path):
+    """In a process of its own: no traceback, and an exit code that a shell sees."""
+    command = [sys.executable, str(ROOT / "train.py"), *SMALL, "--output", str(tmp_path / "run")]
+    done = subprocess.run(
+        [*command, "--data.train", str(tmp_path / "missing")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    [message] = [line for line in done.stderr.splitlines() if line.startswith("train.py: error:")]
+    assert "no such corpus file" in message
+    assert f"{tmp_path}/missing.en" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_of_different_lengths(tmp_path, corpus, script):
+    with open(f"{corpus}.de", "a") as file:
+        file.write("noch ein Satz\n")
+    code, _, error = script(
+        "train.py", *SMALL, "--data.train", corpus, "--output", tmp_path / "run"
+    )
+    assert code == 1
+    assert error.startswith("train.py: error: The two files of a parallel corpus must have one")
+    assert f"5 lines in {corpus}.en, 6 lines in {corpus}.de" in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_vocabulary_that_is_too_large(tmp_path, corpus, script):
+    arguments = [*SMALL, "--model.vocab_size=900", "--data.train", corpus]
+    code, _, error = script("train.py", *arguments, "--output", tmp_path / "run")
+    assert code == 1
+    assert error.startswith("train.py: error: `vocab_size` is larger than the ")
+    assert error.endswith("Received: vocab_size=900")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_preset(tmp_path, script):
+    code, _, error = script("train.py", "--preset", "huge", "--output", tmp_path / "run")
+    assert code == 2
+    assert "preset" in error
+    assert "huge" in error
+    assert "base_dk16" in error, "the message lists what there is"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_directory_with_another_configuration(runs, script):
+    _, run = runs
+    before = (run.path / "run.json").read_bytes()
+    code, _, error = script(
+        "train.py", *SMALL, "--data.train=phrasebook:train:9", "--output", run.path
+    )
+    assert code == 1
+    assert error.startswith("train.py: error: `output` holds a run with another configuration")
+    assert "model.d_model: 32 there, 128 now" in error
+    assert (run.path / "run.json").read_bytes() == before
+
+
+def test_a_corpus_of_files_trains(tmp_path, corpus, script, monkeypatch):
+    """Two files by the command line, up to the first step; the message says what comes next."""
+    seen = []
+
+    def fit(model, data, **options):
+        seen.extend(data.as_numpy_iterator())
+
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    paths = f'["{corpus}.en", "{corpus}.de"]'
+    arguments = [*SMALL, "--data.train", paths, "--output", tmp_path / "run"]
+    code, output, error = script("train.py", *arguments)
+    assert code == 0, error
+    assert sum(len(labels) for _, labels in seen) == 5
+    next_command = f"python export.py {tmp_path}/run --output exports/run"
+    assert output.rstrip().endswith(next_command)
+
+
+def test_a_resumed_run_averages_weights_as_one_without_a_break(tmp_path):
+    def config(epochs):
+        base = config_of(epochs)
+        training = dataclasses.replace(base.training, ema_momentum=0.9)
+        return dataclasses.replace(base, training=training)
+
+    # Of three epochs each: after its last one a run has nothing left but the average.
+    whole = train(tmp_path / "whole", config(epochs=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keras.callbacks.CSVLogger, "on_epoch_end", interrupt_after_the_first_epoch)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "stopped", config(epochs=3))
+    stopped = train(tmp_path / "stopped", config(epochs=3))
+    models = [run.checkpoints.latest().load() for run in (whole, stopped)]
+    for one, other in zip(*(model.get_weights() for model in models), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def interrupt_after_the_first_epoch(logger, epoch, logs=None):
+    """Stands in for a callback that runs before the checkpoint is saved."""
+    if epoch == 1:
+        raise KeyboardInterrupt

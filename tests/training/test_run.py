@@ -1,0 +1,137 @@
+"""Run directories: what they hold, and which configurations may continue them."""
+
+import dataclasses
+import importlib.metadata
+import json
+
+import pytest
+
+from keras_transformer import DataConfig, RunConfig, TrainingConfig, TransformerConfig
+from keras_transformer.data.bucketing import BucketPlan
+from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.training.run import Run, exists, open_run, resume_run
+
+PLAN = BucketPlan(((4, 8, 8), (8, 4, 4)))
+JOINT = RunConfig(
+    model=TransformerConfig.preset("tiny", vocab_size=20, key_dim=5),
+    data=DataConfig(train=["a.en", "a.de"], valid=None),
+    training=TrainingConfig(clip_norm=1.5, keep_checkpoints=7),
+)
+SEPARATE = dataclasses.replace(JOINT, model=dataclasses.replace(JOINT.model, source_vocab_size=16))
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    lines = ["the cat sat", "the dog ran"]
+    return {size: SubwordTokenizer.train(lines, size) for size in (16, 20)}
+
+
+@pytest.fixture
+def write_run(tokenizers, tmp_path):
+    def write(config):
+        source = tokenizers[config.model.source_vocab_size or config.model.vocab_size]
+        target = tokenizers[config.model.vocab_size]
+        run = Run(tmp_path / "runs" / "a", config, source, target, PLAN)
+        run.write()
+        return run
+
+    return write
+
+
+def replaced(config, section, **values):
+    changed = dataclasses.replace(getattr(config, section), **values)
+    return dataclasses.replace(config, **{section: changed})
+
+
+@pytest.mark.parametrize(
+    ("config", "models"),
+    [(JOINT, ["joint.model"]), (SEPARATE, ["source.model", "target.model"])],
+    ids=["joint", "separate"],
+)
+def test_round_trip(write_run, config, models):
+    written = write_run(config)
+    assert sorted(path.name for path in written.path.iterdir()) == sorted([*models, "run.json"])
+    run = open_run(str(written.path))
+    assert run.path == written.path
+    assert run.config == config
+    assert run.plan == PLAN
+    assert run.source_tokenizer.model == written.source_tokenizer.model
+    assert run.target_tokenizer.model == written.target_tokenizer.model
+    assert (run.source_tokenizer is run.target_tokenizer) == (len(models) == 1)
+    assert run.source_tokenizer.vocab_size == (20 if config is JOINT else 16)
+    assert run.checkpoints.directory == run.path / "checkpoints"
+    assert run.checkpoints.keep == 7
+
+
+def test_content_of_run_json(write_run):
+    content = json.loads((write_run(JOINT).path / "run.json").read_text())
+    assert sorted(content) == ["config", "plan", "versions"]
+    assert sorted(content["config"]) == ["data", "decoding", "model", "tokenizer", "training"]
+    assert content["config"]["model"]["key_dim"] == 5
+    assert content["config"]["data"]["train"] == ["a.en", "a.de"]
+    assert RunConfig.from_dict(content["config"]) == JOINT
+    # The smaller shape comes first, whatever the order it was given in.
+    assert content["plan"] == [[8, 4, 4], [4, 8, 8]]
+    for package in ("keras", "tensorflow", "tensorflow-text"):
+        assert content["versions"][package] == importlib.metadata.version(package)
+
+
+def test_every_field_comes_back():
+    assert RunConfig.from_dict(json.loads(json.dumps(SEPARATE.to_dict()))) == SEPARATE
+    with pytest.raises(TypeError, match="depth"):
+        RunConfig.from_dict({"model": {"depth": 3}})
+
+
+def test_a_directory_without_a_run(tmp_path):
+    for path in (tmp_path, tmp_path / "missing"):
+        assert not exists(path)
+        with pytest.raises(FileNotFoundError, match=rf"no run\.json. Received: {path}"):
+            open_run(path)
+
+
+def test_a_run_is_there_once_it_is_whole(write_run, tmp_path, monkeypatch):
+    """`run.json` comes last, so that a process that dies before has made no run."""
+
+    def full_disk(*arguments):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("keras_transformer.training.run.write_atomically", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        write_run(JOINT)
+    assert not exists(tmp_path / "runs" / "a")
+    monkeypatch.undo()
+    assert exists(write_run(JOINT).path)
+
+
+def test_the_same_configuration_continues(write_run):
+    run = resume_run(write_run(JOINT).path, JOINT)
+    assert run.config == JOINT
+
+
+@pytest.mark.parametrize("change", [{"epochs": 99}, {"keep_checkpoints": 1}, {"samples": 0}])
+def test_how_long_and_what_to_keep_may_change(write_run, change):
+    config = replaced(JOINT, "training", **change)
+    path = write_run(JOINT).path
+    assert resume_run(path, config).config == config
+    assert open_run(path).config == JOINT
+
+
+def test_files_as_a_tuple_are_the_same(write_run):
+    path = write_run(JOINT).path
+    assert resume_run(path, replaced(JOINT, "data", train=("a.en", "a.de")))
+
+
+def test_another_configuration_is_refused(write_run):
+    path = write_run(JOINT).path
+    other = replaced(JOINT, "model", d_ff=64, key_dim=None)
+    other = replaced(other, "training", epochs=99, seed=3)
+    other = replaced(other, "data", train="phrasebook")
+    with pytest.raises(ValueError, match="`output` holds a run with another") as raised:
+        resume_run(path, other)
+    _, received = str(raised.value).split("Received: ")
+    assert received == (
+        f"{path} with data.train: ['a.en', 'a.de'] there, 'phrasebook' now; "
+        "model.d_ff: 256 there, 64 now; "
+        "model.key_dim: 5 there, None now; "
+        "training.seed: 0 there, 3 now"
+    )
