@@ -68,7 +68,7 @@ def _prepare(output: Path, config: RunConfig, corpus: Corpus) -> Run:
     print(f"Training the vocabulary on {corpus.name}")
     source_tokenizer, target_tokenizer = _train_tokenizers(config, corpus)
     batches = _batches(config, corpus, source_tokenizer, target_tokenizer, plan=None)
-    print(f"Corpus {corpus.name}: {batches.filter_summary}")
+    print(f"Fitting batches to a sample of {corpus.name}: {batches.filter_summary}")
     print(f"Batches of {config.data.batch_tokens} tokens in {len(batches.plan.shapes)} shapes")
     run = Run(output, config, source_tokenizer, target_tokenizer, batches.plan)
     run.write()
