@@ -22,6 +22,9 @@ def main() -> None:
         run = train(command.output, command.config)
     except (OSError, ValueError) as error:
         sys.exit(f"train.py: error: {error}")
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command continues after the last complete epoch.")
+        sys.exit(130)
     print(
         f"Trained: {run.path}. Next: python export.py {run.path} --output exports/{run.path.name}"
     )
