@@ -18,7 +18,7 @@ def write_atomically(path: str | os.PathLike, content: bytes) -> None:
         OSError: If it cannot be written; the older file stays.
 
     Example:
-        >>> write_atomically("/tmp/run.json", b"{}")
+        >>> write_atomically("run.json", b"{}")
     """
     path = Path(path)
     temporary = _temporary(path)
@@ -46,7 +46,7 @@ def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
         FileExistsError: If `path` exists.
 
     Example:
-        >>> with atomic_directory("/tmp/export/1") as folder:
+        >>> with atomic_directory("export/1") as folder:
         ...     (folder / "weights").write_bytes(b"...")
     """
     path = Path(path)

@@ -35,7 +35,7 @@ def greedy_search(
         >>> def step(tokens, state):
         ...     return keras.ops.one_hot(tokens + 1, 4), state
         >>> ids, scores = greedy_search(step, (), limits=np.array([5]), max_length=5)
-        >>> ids
+        >>> keras.ops.convert_to_numpy(ids).tolist()
         [[3, 0, 0, 0, 0]]
     """
     batch_size = ops.shape(limits)[0]

@@ -39,8 +39,9 @@ def score_corpus(
         ValueError: If the numbers of lines differ or are 0.
 
     Example:
-        >>> score_corpus(["ein kleiner Hund schläft"], ["ein kleiner Hund schläft"]).bleu
-        100.0
+        >>> score = score_corpus(["ein kleiner Hund schläft"], ["ein kleiner Hund schläft"])
+        >>> round(score.bleu)
+        100
 
     Reference:
         Post, "A Call for Clarity in Reporting BLEU Scores", arXiv 1804.08771.

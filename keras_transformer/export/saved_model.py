@@ -36,7 +36,9 @@ def export_saved_model(
     Example:
         >>> path = export_saved_model(translator, "exports/demo")
         >>> loaded = tf.saved_model.load(path)
-        >>> loaded.signatures["serving_default"](text=tf.constant(["a small dog"]))["translation"]
+        >>> outputs = loaded.signatures["serving_default"](text=tf.constant(["a small dog"]))
+        >>> sorted(outputs)
+        ['score', 'translation']
     """
     directory = Path(directory)
     if version is None:

@@ -38,8 +38,9 @@ class Translator:
 
     Example:
         >>> translator = Translator(model, tokenizer)
-        >>> translator(["a small dog", ""])
-        ['ein kleiner Hund', '']
+        >>> translations = translator(["a small dog", ""])
+        >>> translations[1]
+        ''
     """
 
     def __init__(
@@ -176,8 +177,9 @@ def split_into_pieces(
 
     Example:
         >>> tokens = tf.ragged.constant([[5, 6, 7, 3], [3]])
-        >>> split_into_pieces(tokens, max_length=3)
-        [[5, 6, 3], [7, 3], [3]], [0, 0, 1]
+        >>> pieces, rows = split_into_pieces(tokens, max_length=3)
+        >>> pieces.to_list(), rows.numpy().tolist()
+        ([[5, 6, 3], [7, 3], [3]], [0, 0, 1])
     """
     words = tokens[:, :-1]
     starts = words.row_starts()

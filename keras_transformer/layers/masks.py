@@ -25,8 +25,9 @@ class PaddingMask(keras.layers.Layer):
         bool `[batch, 1, 1, length]`.
 
     Example:
-        >>> PaddingMask()(np.array([[5, 3, 0]]))[0, 0, 0]
-        [True, True, False]
+        >>> mask = PaddingMask()(np.array([[5, 3, 0]]))
+        >>> keras.ops.convert_to_numpy(mask).tolist()
+        [[[[True, True, False]]]]
     """
 
     def __init__(self, pad_id: int = 0, **kwargs):
@@ -51,8 +52,9 @@ class CausalMask(keras.layers.Layer):
         bool `[1, 1, length, length]`.
 
     Example:
-        >>> CausalMask()(np.array([[5, 3]]))[0, 0]
-        [[True, False], [True, True]]
+        >>> mask = CausalMask()(np.array([[5, 3]]))
+        >>> keras.ops.convert_to_numpy(mask).tolist()
+        [[[[True, False], [True, True]]]]
     """
 
     def call(self, ids):
@@ -75,8 +77,9 @@ class DecoderMask(keras.layers.Layer):
         bool `[batch, 1, length, length]`.
 
     Example:
-        >>> DecoderMask()(np.array([[2, 0]]))[0, 0]
-        [[True, False], [True, False]]
+        >>> mask = DecoderMask()(np.array([[2, 0]]))
+        >>> keras.ops.convert_to_numpy(mask).tolist()
+        [[[[True, False], [True, False]]]]
     """
 
     def __init__(self, pad_id: int = 0, **kwargs):

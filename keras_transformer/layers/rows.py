@@ -11,7 +11,7 @@ def as_rows(x):
     """Reshapes `[..., width]` to `[tokens, width]`.
 
     Example:
-        >>> as_rows(keras.ops.ones((2, 5, 128))).shape
+        >>> tuple(as_rows(keras.ops.ones((2, 5, 128))).shape)
         (10, 128)
     """
     return ops.reshape(x, (-1, x.shape[-1]))

@@ -46,7 +46,7 @@ class Transformer(keras.Model):
     Example:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=1000))
         >>> logits = model({"source": np.array([[5, 6, 3]]), "target": np.array([[2, 7]])})
-        >>> logits.shape
+        >>> tuple(logits.shape)
         (1, 2, 1000)
 
     Reference:

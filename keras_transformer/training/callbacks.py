@@ -17,7 +17,7 @@ class Throughput(keras.callbacks.Callback):
         clock: Gives the time in seconds.
 
     Example:
-        >>> model.fit(dataset, callbacks=[Throughput()])
+        >>> history = model.fit(dataset, callbacks=[Throughput()])
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter):
@@ -76,8 +76,8 @@ class AverageWeights(keras.callbacks.SwapEMAWeights):
         resumed: Whether the model is a saved one, which holds the average already.
 
     Example:
-        >>> optimizer = FusedAdam(1e-3, use_ema=True)
-        >>> model.fit(dataset, callbacks=[AverageWeights()])
+        >>> model.compile(FusedAdam(1e-3, use_ema=True), loss)
+        >>> history = model.fit(dataset, callbacks=[AverageWeights()])
     """
 
     def __init__(self, resumed: bool = False):
@@ -94,7 +94,7 @@ class ValidationBleu(keras.callbacks.Callback):
         samples: Translations that are printed.
 
     Example:
-        >>> model.fit(dataset, callbacks=[ValidationBleu(Translator(model, tokenizer), pairs)])
+        >>> history = model.fit(dataset, callbacks=[ValidationBleu(translator, pairs)])
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
         checkpoints: Where to.
 
     Example:
-        >>> model.fit(dataset, callbacks=[SaveCheckpoints(Checkpoints("runs/demo/checkpoints"))])
+        >>> history = model.fit(dataset, callbacks=[SaveCheckpoints(Checkpoints("checkpoints"))])
     """
 
     def __init__(self, checkpoints: Checkpoints):

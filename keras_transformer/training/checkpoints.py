@@ -52,8 +52,8 @@ class Checkpoints:
         keep: Newest checkpoints that are kept, besides the best.
 
     Example:
-        >>> checkpoints = Checkpoints("runs/demo/checkpoints", keep=3)
-        >>> checkpoints.save(model, epoch=1, metrics={"val_bleu": 31.2})
+        >>> checkpoints = Checkpoints("checkpoints", keep=3)
+        >>> saved = checkpoints.save(model, epoch=1, metrics={"val_bleu": 31.2})
         >>> model = checkpoints.latest().load()
     """
 

@@ -39,8 +39,8 @@ def train(output: str | os.PathLike, config: RunConfig) -> Run:
             malformed.
 
     Example:
-        >>> config = RunConfig(model=TransformerConfig.preset("tiny", vocab_size=4000))
         >>> run = train("runs/demo", config)
+        >>> model = run.checkpoints.best().load()
     """
     keras.utils.set_random_seed(config.training.seed)
     keras.config.set_dtype_policy(config.training.precision)

@@ -42,8 +42,8 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
         config: The training regime.
 
     Example:
-        >>> model = compile_model(Transformer(TransformerConfig()), TrainingConfig())
-        >>> model.fit(dataset, epochs=10)
+        >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=8000))
+        >>> history = compile_model(model, TrainingConfig()).fit(dataset)
     """
     optimizer = make_optimizer(model.config.d_model, config)
     model.compile(

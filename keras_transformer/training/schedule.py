@@ -24,8 +24,8 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         float32 scalar.
 
     Example:
-        >>> float(TransformerSchedule(d_model=512, warmup_steps=4000)(3999))
-        0.0006987712
+        >>> round(float(TransformerSchedule(d_model=512, warmup_steps=4000)(3999)), 7)
+        0.0006988
 
     Reference:
         "Attention Is All You Need", Section 5.3.

@@ -1,0 +1,104 @@
+"""The examples in docstrings run, and print what they say."""
+
+import doctest
+import importlib
+import pkgutil
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_transformer
+from keras_transformer import (
+    DataConfig,
+    RunConfig,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    compile_model,
+    layers,
+)
+from keras_transformer.data.batches import TranslationBatches
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.export.translator import Translator
+from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.training.loop import train
+
+PAIRS = [("a small dog", "ein kleiner Hund"), ("the dog sleeps", "der Hund schläft")] * 4
+
+
+def examples():
+    """Finds the examples of every module but the commands', which parse the process's arguments."""
+    modules = ["keras_transformer"]
+    modules += [
+        module.name
+        for module in pkgutil.walk_packages(keras_transformer.__path__, "keras_transformer.")
+        if not module.name.endswith("__main__")
+    ]
+    for name in modules:
+        finder = doctest.DocTestFinder(exclude_empty=True)
+        for example in finder.find(importlib.import_module(name)):
+            if example.examples:
+                yield pytest.param(example, id=example.name.removeprefix("keras_transformer."))
+
+
+@pytest.fixture(scope="module")
+def config():
+    """A run of seconds."""
+    return RunConfig(
+        TransformerConfig(vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2),
+        data=DataConfig("phrasebook:train:200", valid=None),
+        training=TrainingConfig(epochs=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(config, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples") / "runs"
+    train(folder / "demo", config)
+    return folder
+
+
+@pytest.fixture
+def names(config):
+    """What examples use without making it: a model, its tokenizer and data."""
+    tokenizer = SubwordTokenizer.train([side for pair in PAIRS for side in pair], vocab_size=40)
+    size = dict(num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=32)
+    model = Transformer(TransformerConfig(vocab_size=40, **size))
+    compile_model(model, TrainingConfig())
+    corpus = Corpus("pairs", lambda: iter(PAIRS))
+    batches = TranslationBatches(corpus, tokenizer, tokenizer, batch_tokens=64, max_length=32)
+    return {
+        **{name: getattr(layers, name) for name in layers.__all__},
+        **{name: getattr(keras_transformer, name) for name in keras_transformer.__all__},
+        "np": np,
+        "tf": tf,
+        "keras": keras,
+        "config": config,
+        "model": model,
+        "optimizer": model.optimizer,
+        "loss": model.loss,
+        "dataset": batches.dataset(),
+        "tokenizer": tokenizer,
+        "translator": Translator(model, tokenizer),
+        "pairs": PAIRS,
+    }
+
+
+class WhatIsShown(doctest.OutputChecker):
+    """Compares output where the example shows any; a progress bar is not worth showing."""
+
+    def check_output(self, want, got, optionflags):
+        return not want or super().check_output(want, got, optionflags)
+
+
+@pytest.mark.parametrize("example", examples())
+def test_example(example, names, runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(runs, "runs")
+    example.globs = {**names, **example.globs}
+    report = []
+    doctest.DocTestRunner(WhatIsShown(), verbose=False).run(example, out=report.append)
+    assert not report, "".join(report)
