@@ -10,6 +10,7 @@ import keras
 
 from keras_transformer.config import DataConfig, RunConfig
 from keras_transformer.data.batches import TranslationBatches
+from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.data.corpora import Corpus, open_corpus
 from keras_transformer.export.translator import Translator
 from keras_transformer.models import Transformer
@@ -43,14 +44,14 @@ def train(output: str | os.PathLike, config: RunConfig) -> Run:
         >>> model = run.checkpoints.best().load()
     """
     keras.utils.set_random_seed(config.training.seed)
-    keras.config.set_dtype_policy(config.training.precision)
     # Compared before the corpus is opened, which can take a while.
     run = resume_run(output, config) if exists(output) else None
     corpus = _open(config.data, config.data.train)
     run = run or _prepare(Path(output), config, corpus)
     checkpoint = run.checkpoints.latest()
     if checkpoint is None:
-        model, first_epoch = compile_model(Transformer(config.model), config.training), 0
+        model = Transformer(config.model, dtype=config.training.precision)
+        model, first_epoch = compile_model(model, config.training), 0
     else:
         model, first_epoch = checkpoint.load(), checkpoint.epoch
         print(f"Continuing {run.path} after epoch {first_epoch}")
@@ -99,7 +100,14 @@ def _train_tokenizers(
     )
 
 
-def _batches(config, corpus, source_tokenizer, target_tokenizer, plan, shuffle=True):
+def _batches(
+    config: RunConfig,
+    corpus: Corpus,
+    source_tokenizer: SubwordTokenizer,
+    target_tokenizer: SubwordTokenizer,
+    plan: BucketPlan | None,
+    shuffle: bool = True,
+) -> TranslationBatches:
     return TranslationBatches(
         corpus,
         source_tokenizer,

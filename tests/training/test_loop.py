@@ -332,3 +332,14 @@ def interrupt_after_the_first_epoch(logger, epoch, logs=None):
     """Stands in for a callback that runs before the checkpoint is saved."""
     if epoch == 1:
         raise KeyboardInterrupt
+
+
+def test_precision_is_the_model_s_alone(tmp_path):
+    base = config_of(epochs=1)
+    training = dataclasses.replace(base.training, precision="mixed_bfloat16")
+    run = train(tmp_path / "half", dataclasses.replace(base, training=training))
+    model = run.checkpoints.latest().load()
+    policies = {layer.dtype_policy.name for layer in model._flatten_layers() if layer.weights}
+    assert policies == {"mixed_bfloat16"}
+    assert keras.config.dtype_policy().name == "float32"
+    assert float(history_of(run)[0]["loss"]) < np.log(300)
