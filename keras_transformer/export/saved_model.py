@@ -65,7 +65,4 @@ class _ServingModule(tf.Module):
         super().__init__(name="translator")
         self.weights = [variable.value for variable in translator.model.variables]
         self.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
-        self.serve = tf.function(
-            translator.translate,
-            input_signature=[tf.TensorSpec([None], tf.string, name="text")],
-        )
+        self.serve = translator.serve

@@ -60,7 +60,7 @@ class Translator:
         self.target_tokenizer = target_tokenizer or source_tokenizer
         self.config = config
         self._check_vocabularies()
-        self._translate = tf.function(
+        self.serve = tf.function(
             self.translate, input_signature=[tf.TensorSpec([None], tf.string, name="text")]
         )
 
@@ -102,7 +102,7 @@ class Translator:
         bar = keras.utils.Progbar(len(encoded), unit_name="sentence", verbose=int(progress))
         for start in range(0, len(encoded), self.config.batch_size):
             batch = order[start : start + self.config.batch_size]
-            outputs = self._translate(tf.constant([encoded[i] for i in batch]))
+            outputs = self.serve(tf.constant([encoded[i] for i in batch]))
             for i, translation in zip(batch, outputs["translation"].numpy(), strict=True):
                 translations[i] = translation.decode("utf-8", "replace")
             bar.add(len(batch))

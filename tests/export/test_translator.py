@@ -79,7 +79,7 @@ def any_translator(request):
 
 def in_graph(translator, lines):
     """The strings, as bytes, and the scores of one batch."""
-    outputs = translator._translate(tf.constant(lines, tf.string))
+    outputs = translator.serve(tf.constant(lines, tf.string))
     assert set(outputs) == {"translation", "score"}
     assert outputs["score"].dtype == tf.float32
     return outputs["translation"].numpy().tolist(), outputs["score"].numpy()
