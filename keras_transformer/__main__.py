@@ -1,4 +1,4 @@
-"""`python -m keras_transformer evaluate RUN CORPUS ...`: scores a run's translations."""
+"""Commands beside train.py and export.py: `python -m keras_transformer COMMAND --help`."""
 
 import argparse
 import os
@@ -6,51 +6,133 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from keras_transformer.cli import (
+    add_checkpoint_option,
+    add_decoding_options,
+    given_decoding_options,
+)
+
 
 def main() -> None:
     """Parses the command line and runs the command."""
     parser = argparse.ArgumentParser(prog="python -m keras_transformer", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    evaluate = commands.add_parser("evaluate", help="BLEU and chrF of a run on parallel corpora.")
-    evaluate.add_argument("run", help="The run directory that train.py wrote.")
-    evaluate.add_argument(
-        "corpus",
-        nargs="+",
-        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files.",
-    )
-    evaluate.add_argument(
-        "--checkpoint",
-        choices=["best", "latest"],
-        default="best",
-        help="Which checkpoint: the best by validation BLEU, or the latest.",
-    )
-    evaluate.add_argument(
-        "--tokenize",
-        default="13a",
-        help='sacreBLEU\'s tokenizer; "none" for text that is tokenised already.',
-    )
-    evaluate.set_defaults(command=_evaluate)
+    _add_evaluate(commands)
+    _add_translate(commands)
+    _add_score(commands)
     arguments = parser.parse_args()
     try:
         arguments.command(arguments)
     except (OSError, ValueError) as error:
         sys.exit(f"keras_transformer: error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _add_evaluate(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("evaluate", help="BLEU and chrF of a run on parallel corpora.")
+    _add_run(parser)
+    _add_corpora(parser)
+    parser.add_argument(
+        "--tokenize",
+        default="13a",
+        help='sacreBLEU\'s tokenizer; "none" for text that is tokenised already.',
+    )
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+    parser.set_defaults(command=_evaluate)
+
+
+def _add_translate(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "translate",
+        help="Translate standard input to standard output, a line for each line.",
+        description="Translates standard input to standard output, a line for each line. With "
+        "--num_hypotheses, a line holds several translations, the best first, between tabs.",
+    )
+    parser.add_argument(
+        "model",
+        nargs="+",
+        help="A run directory, or several that decide together; or an exported SavedModel, which "
+        "translates as it was exported and takes no decoding options but --batch_size.",
+    )
+    parser.add_argument(
+        "--scores",
+        action="store_true",
+        help="Put the log-probability and a tab before each translation.",
+    )
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+    parser.set_defaults(command=_translate)
+
+
+def _add_score(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "score", help="Log-probability of each translation of a corpus, a line for each pair."
+    )
+    _add_run(parser)
+    _add_corpora(parser)
+    parser.add_argument("--per_token", action="store_true", help="Show each token with its own.")
+    add_checkpoint_option(parser)
+    parser.set_defaults(command=_score)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="The run directory that train.py wrote.")
+
+
+def _add_corpora(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "corpus",
+        nargs="+",
+        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files.",
+    )
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from keras_transformer.data.corpora import open_corpus
     from keras_transformer.evaluation import score_corpus
-    from keras_transformer.export.translator import Translator
+    from keras_transformer.export.open_translator import open_runs
     from keras_transformer.training.run import open_run
 
-    run = open_run(arguments.run)
-    translator = Translator.of_run(run, arguments.checkpoint)
-    data = run.config.data
+    translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
+    data = open_run(arguments.run).config.data
     for spec in arguments.corpus:
         corpus = open_corpus(spec, data.source_language, data.target_language)
         sources, references = zip(*corpus, strict=True)
         translations = translator(sources, progress=True)
         print(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
+
+
+def _translate(arguments: argparse.Namespace) -> None:
+    from keras_transformer.export.open_translator import open_translator
+    from keras_transformer.export.stream import translate_stream
+
+    nbest, batch_size = open_translator(
+        arguments.model, arguments.checkpoint, given_decoding_options(arguments)
+    )
+    # A person who types wants each answer at once; a file is read in windows, of which each is
+    # translated in batches of like lengths.
+    window = 1 if sys.stdin.isatty() else 20 * batch_size
+    translate_stream(nbest, sys.stdin.buffer, sys.stdout.buffer, window, arguments.scores)
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    from keras_transformer.data.corpora import open_corpus
+    from keras_transformer.export.open_translator import open_runs
+    from keras_transformer.training.run import open_run
+
+    translator = open_runs([arguments.run], arguments.checkpoint, {})
+    data = open_run(arguments.run).config.data
+    for spec in arguments.corpus:
+        corpus = open_corpus(spec, data.source_language, data.target_language)
+        sources, targets = zip(*corpus, strict=True)
+        for score in translator.score(sources, targets, progress=True):
+            line = f"{score.log_prob:.4f}"
+            if arguments.per_token:
+                tokens = zip(score.pieces, score.piece_log_probs, strict=True)
+                line += "\t" + " ".join(f"{piece} {value:.4f}" for piece, value in tokens)
+            print(line)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The command line of `train.py`, made from the configuration's dataclasses.
+"""Command lines, made from the configuration's dataclasses.
 
-A value comes from the command line, else from the YAML file of `--config`, else from the row of
-Table 3 that `--preset` names, else from the dataclass's default.
+In `train.py` a value comes from the command line, else from the YAML file of `--config`, else from
+the row of Table 3 that `--preset` names, else from the dataclass's default. Commands that decode
+take what the command line says, else what the run says.
 """
 
 import argparse
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from docstring_parser import parse as parse_docstring
 from jsonargparse import ArgumentParser
 
-from keras_transformer.config import PRESETS, RunConfig
+from keras_transformer.config import PRESETS, DecodingConfig, RunConfig
 
 
 class TrainingCommand(NamedTuple):
@@ -79,3 +81,39 @@ def _training_parser() -> ArgumentParser:
     for section in dataclasses.fields(RunConfig):
         parser.add_class_arguments(section.type, section.name)
     return parser
+
+
+def add_checkpoint_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--checkpoint`: which checkpoint of a run to use."""
+    parser.add_argument(
+        "--checkpoint",
+        choices=["best", "latest"],
+        default="best",
+        help="Which checkpoint: the best by validation BLEU, or the latest.",
+    )
+
+
+def add_decoding_options(parser: argparse.ArgumentParser) -> None:
+    """Adds an option for each field of `DecodingConfig`, None where it is not given."""
+    group = parser.add_argument_group("decoding", "By default as the run says.")
+    described = {
+        parameter.arg_name: parameter.description
+        for parameter in parse_docstring(DecodingConfig.__doc__).params
+    }
+    for field in dataclasses.fields(DecodingConfig):
+        kind = {
+            bool: {"action": argparse.BooleanOptionalAction},
+            int: {"type": int, "metavar": "N"},
+            float: {"type": float, "metavar": "X"},
+        }.get(field.type, {"nargs": "*", "metavar": "PIECE"})
+        # argparse formats help with %.
+        text = described[field.name].replace("%", "%%")
+        group.add_argument(f"--{field.name}", default=None, help=text, **kind)
+
+
+def given_decoding_options(arguments: argparse.Namespace) -> dict[str, object]:
+    """Returns the decoding options that the command line gave."""
+    values = {
+        field.name: getattr(arguments, field.name) for field in dataclasses.fields(DecodingConfig)
+    }
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,5 +1,17 @@
 """Search for a translation, as pure functions over a step callback."""
 
+from keras_transformer.decoding.beam import beam_search
 from keras_transformer.decoding.greedy import greedy_search
+from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.decoding.models import search_translations
+from keras_transformer.decoding.sampling import sample
+from keras_transformer.decoding.search import search
 
-__all__ = ["greedy_search"]
+__all__ = [
+    "Hypotheses",
+    "beam_search",
+    "greedy_search",
+    "sample",
+    "search",
+    "search_translations",
+]

@@ -10,6 +10,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_transformer.export.translator import Translator
+from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 
 
@@ -40,22 +41,11 @@ def export_saved_model(
         >>> sorted(outputs)
         ['score', 'translation']
     """
-    directory = Path(directory)
-    if version is None:
-        version = next_version(directory)
-    if version < 1:
-        raise ValueError(f"`version` must be positive. Received: version={version}")
+    path = version_path(directory, version)
     module = _ServingModule(translator)
-    with atomic_directory(directory / str(version)) as folder:
+    with atomic_directory(path) as folder:
         tf.saved_model.save(module, folder, signatures={"serving_default": module.serve})
-    return directory / str(version)
-
-
-def next_version(directory: str | os.PathLike) -> int:
-    """Returns the lowest version number above those in a folder."""
-    directory = Path(directory)
-    versions = [int(path.name) for path in directory.glob("*") if path.name.isdecimal()]
-    return max(versions, default=0) + 1
+    return path
 
 
 class _ServingModule(tf.Module):
@@ -63,6 +53,8 @@ class _ServingModule(tf.Module):
 
     def __init__(self, translator: Translator):
         super().__init__(name="translator")
-        self.weights = [variable.value for variable in translator.model.variables]
+        self.weights = [
+            variable.value for model in translator.models for variable in model.variables
+        ]
         self.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
         self.serve = translator.serve

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.layers.cache import empty_cache, write
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 
@@ -74,6 +75,11 @@ class FusedGlorotUniform(keras.initializers.Initializer):
         return {"widths": self.widths, "seed": self.seed}
 
 
+def heads_first(x):
+    """Transposes `[batch, length, heads, dim]` to `[batch, heads, length, dim]`, or back."""
+    return ops.transpose(x, (0, 2, 1, 3))
+
+
 class MultiHeadAttention(keras.layers.Layer):
     """What self-attention and cross-attention share (Section 3.2.2).
 
@@ -120,25 +126,27 @@ class MultiHeadAttention(keras.layers.Layer):
         )
         self.output_projection.build((None, None, self.num_heads * self.value_dim))
 
-    def _heads(self, projection, x, *head_dims):
-        """Projects `[batch, length, d_model]` to one `[batch, heads, length, dim]` per dim."""
+    def _project(self, projection, x, *head_dims):
+        """Projects `[batch, length, d_model]` to one `[batch, length, heads, dim]` per dim."""
         projected = projection(as_rows(x))
         ends = list(itertools.accumulate(self.num_heads * dim for dim in head_dims[:-1]))
         parts = ops.split(projected, ends, axis=-1) if ends else [projected]
         length = ops.shape(x)[1]
         return [
-            ops.transpose(ops.reshape(part, (-1, length, self.num_heads, dim)), (0, 2, 1, 3))
+            ops.reshape(part, (-1, length, self.num_heads, dim))
             for part, dim in zip(parts, head_dims, strict=True)
         ]
+
+    def _heads(self, projection, x, *head_dims):
+        """Projects `[batch, length, d_model]` to one `[batch, heads, length, dim]` per dim."""
+        return [heads_first(part) for part in self._project(projection, x, *head_dims)]
 
     def _attend(self, query, key, value, attention_mask, training):
         """Returns `[batch, length, d_model]` and the weights of all heads."""
         heads, weights = scaled_dot_product_attention(
             query, key, value, attention_mask, self.weights_dropout, training
         )
-        joined = ops.reshape(
-            ops.transpose(heads, (0, 2, 1, 3)), (-1, self.num_heads * self.value_dim)
-        )
+        joined = ops.reshape(heads_first(heads), (-1, self.num_heads * self.value_dim))
         output = self.output_projection(joined)
         output = ops.reshape(output, (-1, ops.shape(query)[2], self.output_projection.units))
         return output, weights
@@ -182,44 +190,32 @@ class SelfAttention(MultiHeadAttention):
         query, key, value = self._heads(self.query_key_value, x, *self._widths)
         return self._attend(query, key, value, attention_mask, training)
 
-    def empty_cache(self, batch_size, max_length):
-        """Returns keys and values of no token yet, for `step`.
+    def empty_cache(self, batch_size, slots):
+        """Returns keys and values of no token yet, for `step`; see `cache.empty_cache`."""
+        widths = (self.key_dim, self.value_dim)
+        return empty_cache(batch_size, self.num_heads, slots, widths, self.compute_dtype)
+
+    def step(self, x, cache, index, attention_mask):
+        """Attends from the newest token of each hypothesis to itself and its past.
 
         Args:
-            batch_size: Sequences.
-            max_length: Most tokens of a sequence.
+            x: float `[batch, beam, d_model]`.
+            cache: Keys `[batch, heads, slots, key_dim]` and values
+                `[batch, heads, slots, value_dim]` of the earlier tokens, from `empty_cache` or the
+                last `step`.
+            index: int scalar, position of the tokens.
+            attention_mask: bool, broadcastable to `[batch, heads, beam, slots]`, True at a
+                hypothesis's past and at its newest token; see `cache` for the order of the slots.
 
         Returns:
-            Keys `[batch, heads, max_length, key_dim]` and values
-            `[batch, heads, max_length, value_dim]`, zeros of the compute dtype.
+            The output `[batch, beam, d_model]`, the weights `[batch, heads, beam, slots]` and the
+            cache with the tokens in it.
         """
-        return tuple(
-            ops.zeros((batch_size, self.num_heads, max_length, dim), self.compute_dtype)
-            for dim in (self.key_dim, self.value_dim)
+        query, *new = self._project(self.query_key_value, x, *self._widths)
+        key, value = (write(old, heads, index) for old, heads in zip(cache, new, strict=True))
+        output, weights = self._attend(
+            heads_first(query), key, value, attention_mask, training=False
         )
-
-    def step(self, x, cache, index):
-        """Attends from the token at `index` to itself and all before it.
-
-        Args:
-            x: float `[batch, 1, d_model]`.
-            cache: Keys and values of the earlier tokens, from `empty_cache` or the last `step`.
-            index: int scalar, position of the token.
-
-        Returns:
-            The output `[batch, 1, d_model]`, the weights `[batch, heads, 1, max_length]` and the
-            cache with the token in it.
-        """
-        query, key, value = self._heads(self.query_key_value, x, *self._widths)
-        position = ops.arange(ops.shape(cache[0])[2])
-        # A select, not a dynamic-update-slice: that op is XLA's, and neither the stock TF Serving
-        # nor TFLite runs it.
-        here = ops.reshape(ops.equal(position, index), (1, 1, -1, 1))
-        key, value = (
-            ops.where(here, new, old) for new, old in zip((key, value), cache, strict=True)
-        )
-        attention_mask = ops.reshape(position <= index, (1, 1, 1, -1))
-        output, weights = self._attend(query, key, value, attention_mask, training=False)
         return output, weights, (key, value)
 
 

@@ -4,8 +4,6 @@
 values of the earlier ones from a cache, as decoding does; both give the same output.
 """
 
-from keras import ops
-
 from keras_transformer.layers.attention import CrossAttention, SelfAttention
 from keras_transformer.layers.blocks import Block
 from keras_transformer.layers.serialization import register
@@ -71,42 +69,28 @@ class DecoderLayer(Block):
         )
         return x, self_weights, cross_weights
 
-    def start(self, memory, max_length):
-        """Returns the cache before the first step.
+    def step(self, x, cache, keys_values, index, attention_mask, cross_attention_mask=None):
+        """Runs the layer for the newest token of each hypothesis, without dropout.
 
         Args:
-            memory: float `[batch, memory_length, d_model]`.
-            max_length: Most steps.
+            x: float `[batch, beam, d_model]`.
+            cache: Of the self-attention; see `SelfAttention.step`.
+            keys_values: Of the memory; see `CrossAttention.keys_values`. All hypotheses of a
+                sentence read the same.
+            index: int scalar, position of the tokens.
+            attention_mask: bool, broadcastable to `[batch, heads, beam, slots]`.
+            cross_attention_mask: bool, broadcastable to `[batch, heads, beam, memory_length]`.
 
         Returns:
-            A dict: "self", keys and values of the tokens so far, and "cross", those of the memory.
+            The output `[batch, beam, d_model]`, the cross-attention weights
+            `[batch, heads, beam, memory_length]` and the cache with the tokens in it.
         """
-        return {
-            "self": self.self_attention.empty_cache(ops.shape(memory)[0], max_length),
-            "cross": self.cross_attention.keys_values(memory),
-        }
-
-    def step(self, x, cache, index, cross_attention_mask=None):
-        """Runs the layer for the token at `index`, without dropout.
-
-        Args:
-            x: float `[batch, 1, d_model]`.
-            cache: As `start` or the last `step` gave it.
-            index: int scalar, position of the token.
-            cross_attention_mask: bool, broadcastable to `[batch, heads, 1, memory_length]`.
-
-        Returns:
-            The output `[batch, 1, d_model]`, the cross-attention weights
-            `[batch, heads, 1, memory_length]` and the cache with the token in it.
-        """
-        attended, _, self_cache = self.self_attention.step(
-            self.self_attention_residual.enter(x), cache["self"], index
+        attended, _, cache = self.self_attention.step(
+            self.self_attention_residual.enter(x), cache, index, attention_mask
         )
         x = self.self_attention_residual(x, attended, training=False)
-        x, cross_weights = self._after_self_attention(
-            x, cache["cross"], cross_attention_mask, False
-        )
-        return x, cross_weights, {"self": self_cache, "cross": cache["cross"]}
+        x, weights = self._after_self_attention(x, keys_values, cross_attention_mask, False)
+        return x, weights, cache
 
     def _after_self_attention(self, x, keys_values, cross_attention_mask, training):
         attended, weights = self.cross_attention.attend(
@@ -173,20 +157,26 @@ class Decoder(Block):
             all_cross_weights.append(cross_weights)
         return self.final_norm(x), all_self_weights, all_cross_weights
 
-    def start(self, memory, max_length):
-        """Returns the cache of each layer before the first step; see `DecoderLayer.start`."""
-        return [layer.start(memory, max_length) for layer in self.layers]
+    def keys_values(self, memory):
+        """Projects the memory for the cross-attention of each layer, once for all steps."""
+        return [layer.cross_attention.keys_values(memory) for layer in self.layers]
 
-    def step(self, x, caches, index, cross_attention_mask=None):
-        """Runs the stack for the token at `index`; see `DecoderLayer.step`.
+    def empty_caches(self, batch_size, slots):
+        """Returns the cache of each layer's self-attention before the first step."""
+        return [layer.self_attention.empty_cache(batch_size, slots) for layer in self.layers]
+
+    def step(self, x, caches, keys_values, index, attention_mask, cross_attention_mask=None):
+        """Runs the stack for the newest token of each hypothesis; see `DecoderLayer.step`.
 
         Returns:
-            The output `[batch, 1, d_model]`, the cross-attention weights of each layer and the
-            caches with the token in them.
+            The output `[batch, beam, d_model]`, the cross-attention weights of each layer and the
+            caches with the tokens in them.
         """
         all_weights, new_caches = [], []
-        for layer, cache in zip(self.layers, caches, strict=True):
-            x, weights, cache = layer.step(x, cache, index, cross_attention_mask)
+        for layer, cache, memory in zip(self.layers, caches, keys_values, strict=True):
+            x, weights, cache = layer.step(
+                x, cache, memory, index, attention_mask, cross_attention_mask
+            )
             all_weights.append(weights)
             new_caches.append(cache)
         return self.final_norm(x), all_weights, new_caches

@@ -14,6 +14,8 @@ from keras_transformer.layers import (
     PaddingMask,
     TokenEmbedding,
 )
+from keras_transformer.layers.beams import take_beams
+from keras_transformer.layers.cache import resize
 from keras_transformer.layers.serialization import register
 
 
@@ -140,37 +142,94 @@ class Transformer(keras.Model):
         """
         return self._decode(target, memory, source, training)[0]
 
-    def start_decoding(self, source, max_length):
+    def start_decoding(self, source, max_length, beam_size=1, coverage=False):
         """Encodes a source and prepares a state for `decode_step`.
 
         Args:
             source: int `[batch, source_length]`.
-            max_length: Most steps there will be.
+            max_length: Steps to make room for; `resize_decoding` can make more.
+            beam_size: Hypotheses of each sentence.
+            coverage: Whether to sum up, in `state["coverage"]`, the attention of each hypothesis to
+                each source token: float `[batch, beam, source_length]`, from the last layer, mean
+                of its heads.
 
         Returns:
-            A dict of tensors: caches of keys and values, the memory's mask and the next position.
+            A dict of tensors. Keys and values of the memory are projected here, once, and all
+            hypotheses of a sentence read the same.
         """
-        return {
-            "caches": self.decoder.start(self.encode(source, training=False), max_length),
-            "memory_mask": self.padding_mask(source),
+        memory = self.encode(source, training=False)
+        batch_size, slots = ops.shape(source)[0], max_length * beam_size
+        state = {
             "index": ops.zeros((), "int32"),
+            "past": ops.zeros((batch_size, beam_size, slots), "bool"),
+            "caches": self.decoder.empty_caches(batch_size, slots),
+            "keys_values": self.decoder.keys_values(memory),
+            "memory_mask": self.padding_mask(source),
+            "output_kernel": self.output_embedding.output_kernel(),
         }
+        if coverage:
+            shape = (batch_size, beam_size, ops.shape(source)[1])
+            state["coverage"] = ops.zeros(shape, self.compute_dtype)
+        return state
 
-    def decode_step(self, tokens, state):
-        """Gives the logits of the next token.
+    def decode_step(self, tokens, parents, state):
+        """Gives the logits of each hypothesis's next token.
 
         Args:
-            tokens: int `[batch]`, the newest target token of each sentence.
+            tokens: int `[batch, beam]`, the newest token of each hypothesis.
+            parents: int `[batch, beam]`, which hypothesis of the last step each one continues.
             state: From `start_decoding` or the last `decode_step`.
 
         Returns:
-            float32 logits `[batch, vocab_size]` and the new state.
+            float32 logits `[batch, beam, vocab_size]` and the new state.
         """
-        x = self.target_embedding(ops.expand_dims(tokens, 1))
-        x = self.target_sum(x, start=state["index"], training=False)
-        x, _, caches = self.decoder.step(x, state["caches"], state["index"], state["memory_mask"])
-        logits = ops.squeeze(self.output_embedding(x, reverse=True), 1)
-        return logits, {**state, "caches": caches, "index": state["index"] + 1}
+        index, (_, beam_size, slots) = state["index"], ops.shape(state["past"])
+        newest = index * beam_size + ops.expand_dims(ops.arange(beam_size, dtype="int32"), 1)
+        past = ops.logical_or(
+            take_beams(state["past"], parents), ops.equal(newest, ops.arange(slots, dtype="int32"))
+        )
+        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))
+        x = self.target_sum(x, start=index, training=False)
+        x = ops.reshape(x, (-1, beam_size, self.config.d_model))
+        x, cross_weights, caches = self.decoder.step(
+            x,
+            state["caches"],
+            state["keys_values"],
+            index,
+            attention_mask=ops.expand_dims(past, 1),
+            cross_attention_mask=state["memory_mask"],
+        )
+        logits = self.output_embedding.logits(x, state["output_kernel"])
+        state = {**state, "index": index + 1, "past": past, "caches": caches}
+        if "coverage" in state:
+            attended = ops.mean(cross_weights[-1], axis=1)
+            state["coverage"] = take_beams(state["coverage"], parents) + attended
+        return logits, state
+
+    def resize_decoding(self, state, rows, max_length):
+        """Keeps some of the sentences and makes room for more steps.
+
+        Args:
+            state: From `start_decoding` or `decode_step`.
+            rows: int `[kept]`, the sentences to keep.
+            max_length: Steps to have room for, at least as many as now.
+
+        Returns:
+            The state of those sentences.
+        """
+        slots = max_length * ops.shape(state["past"])[1]
+
+        def change(names, function):
+            parts = {name: state[name] for name in names if name in state}
+            return keras.tree.map_structure(function, parts)
+
+        return {
+            **state,
+            **change(["past", "caches"], lambda x: resize(x, rows, slots)),
+            **change(
+                ["keys_values", "memory_mask", "coverage"], lambda x: ops.take(x, rows, axis=0)
+            ),
+        }
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}

@@ -134,7 +134,7 @@ def _fit(run: Run, model: keras.Model, corpus: Corpus, first_epoch: int) -> None
         validation = _batches(config, valid, *tokenizers, plan=run.plan, shuffle=False).dataset()
         pairs = list(itertools.islice(valid, config.training.bleu_sentences))
         if pairs:
-            translator = Translator(model, *tokenizers, config.decoding)
+            translator = Translator(model, *tokenizers, config.decoding.greedy())
             callbacks.append(ValidationBleu(translator, pairs, config.training.samples))
     callbacks += [
         keras.callbacks.TensorBoard(run.path / "logs", write_graph=False),

@@ -1,0 +1,130 @@
+"""Searches with Transformers: what links `search` to models and to a `DecodingConfig`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import (
+    at_least,
+    ban_tokens,
+    forced_prefix,
+    no_repeated_ngram,
+)
+from keras_transformer.decoding.ensemble import ensemble_resize, ensemble_step
+from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.decoding.penalties import coverage_penalty
+from keras_transformer.decoding.sampling import sample
+from keras_transformer.models import Transformer
+from keras_transformer.text.vocabulary import PAD_ID
+
+
+def search_translations(
+    models: Sequence[Transformer],
+    source: Any,
+    config: DecodingConfig = DecodingConfig(),
+    *,
+    banned_ids: Sequence[int] = (),
+    prefix: Any = None,
+) -> Hypotheses:
+    """Searches translations of source ids.
+
+    Args:
+        models: The model, or several of one vocabulary that decide together.
+        source: int32 `[batch, source_length]`, each row ending with eos and then padded.
+        config: How to search.
+        banned_ids: Target tokens that are never chosen.
+        prefix: int32 `[batch, prefix_length]`, tokens that translations begin with, then padding;
+            None for none.
+
+    Returns:
+        The best `config.num_hypotheses` translations of each sentence.
+
+    Example:
+        >>> found = search_translations([model], np.array([[5, 6, 3]], "int32"))
+        >>> tuple(found.log_probs.shape)
+        (1, 1)
+    """
+    limits, max_length = _lengths(models[0], source, config, prefix)
+    num_beams = config.num_hypotheses if config.sampling else config.beam_size
+    # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
+    # start.
+    grows = keras.backend.backend() == "tensorflow"
+    states = [
+        model.start_decoding(
+            source, 0 if grows else max_length, num_beams, coverage=config.coverage_penalty > 0
+        )
+        for model in models
+    ]
+    options = {
+        "num_hypotheses": config.num_hypotheses,
+        "constraints": _constraints(config, banned_ids, prefix),
+        "inputs": {} if prefix is None else {"prefix": prefix},
+        "resize": ensemble_resize([model.resize_decoding for model in models]) if grows else None,
+        "bonus": _coverage_bonus(config.coverage_penalty),
+    }
+    step = ensemble_step([model.decode_step for model in models])
+    if config.sampling:
+        return sample(
+            step,
+            states,
+            limits,
+            max_length,
+            temperature=config.temperature,
+            top_k=config.top_k or None,
+            top_p=config.top_p,
+            seed=config.seed,
+            **options,
+        )
+    return beam_search(
+        step,
+        states,
+        limits,
+        max_length,
+        beam_size=config.beam_size,
+        alpha=config.length_penalty,
+        **options,
+    )
+
+
+def _lengths(model: Transformer, source: Any, config: DecodingConfig, prefix: Any) -> Any:
+    """Returns the limit of each sentence, and a bound of all limits."""
+    lengths = ops.sum(ops.cast(ops.not_equal(source, PAD_ID), "int32"), axis=1)
+    extra, longest = config.max_extra_tokens, ops.shape(source)[1] + config.max_extra_tokens
+    if prefix is not None:
+        # Room for the prefix and an eos.
+        extra = extra + ops.shape(prefix)[1] + 1
+        longest = longest + ops.shape(prefix)[1] + 1
+    most = model.config.max_length
+    max_length = min(longest, most) if isinstance(longest, int) else ops.minimum(longest, most)
+    return ops.minimum(lengths + extra, most), max_length
+
+
+def _constraints(config: DecodingConfig, banned_ids: Sequence[int], prefix: Any) -> list[Any]:
+    constraints = []
+    if banned_ids:
+        constraints.append(ban_tokens(banned_ids))
+    if config.min_length:
+        constraints.append(at_least(config.min_length))
+    if config.no_repeat_ngram:
+        constraints.append(no_repeated_ngram(config.no_repeat_ngram))
+    if prefix is not None:
+        constraints.append(forced_prefix)
+    return constraints
+
+
+def _coverage_bonus(beta: float) -> Any:
+    if not beta:
+        return None
+
+    def bonus(states: Sequence[Any]) -> Any:
+        penalties = [
+            coverage_penalty(state["coverage"], state["memory_mask"][:, 0], beta)
+            for state in states
+        ]
+        return sum(penalties) / len(penalties)
+
+    return bonus

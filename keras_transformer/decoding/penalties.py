@@ -1,0 +1,53 @@
+"""How hypotheses of different lengths are compared (GNMT, arXiv 1609.08144, Section 7)."""
+
+from typing import Any
+
+from keras import ops
+
+
+def length_penalty(length: Any, alpha: float) -> Any:
+    """Computes ((5 + |Y|) / 6)^alpha, by which a log-probability is divided.
+
+    Args:
+        length: |Y|, tokens with their eos.
+        alpha: 0 for no penalty; the more, the longer the hypotheses that win.
+
+    Returns:
+        float32, of the shape of `length`.
+
+    Example:
+        >>> length_penalty(1, alpha=0.6)
+        1.0
+
+    Reference:
+        "Google's Neural Machine Translation System", Equation 14; alpha = 0.6 in Section 6.1 of
+        "Attention Is All You Need".
+    """
+    if not hasattr(length, "dtype"):
+        return ((5.0 + length) / 6.0) ** alpha
+    return ((5.0 + ops.cast(length, "float32")) / 6.0) ** alpha
+
+
+def coverage_penalty(coverage: Any, source_mask: Any, beta: float) -> Any:
+    """Computes beta * sum_i log(min(coverage_i, 1)), which is added to a score.
+
+    Args:
+        coverage: float `[batch, beam, source_length]`, the attention that each source token got in
+            all.
+        source_mask: bool, broadcastable to `coverage`, True at real tokens.
+        beta: Weight.
+
+    Returns:
+        float32 `[batch, beam]`, at most 0.
+
+    Example:
+        >>> penalty = coverage_penalty(np.array([[[1.5, 1.0]]], "float32"), True, beta=0.2)
+        >>> float(penalty[0, 0])
+        0.0
+
+    Reference:
+        "Google's Neural Machine Translation System", Equation 14.
+    """
+    # A source token that got nothing at all costs much, but leaves the score finite.
+    attended = ops.clip(ops.cast(coverage, "float32"), 1e-9, 1.0)
+    return beta * ops.sum(ops.where(source_mask, ops.log(attended), 0.0), axis=-1)

@@ -1,0 +1,154 @@
+"""The loop that all searches share: extend hypotheses, keep what has ended, stop.
+
+A search is a pure function over a step callback and a state. It knows no model. How it chooses is a
+`propose` function: see `greedy`, `beam` and `sampling`.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.decoding.hypotheses import (
+    Candidates,
+    Hypotheses,
+    Live,
+    advance,
+    start,
+    stop,
+)
+from keras_transformer.decoding.penalties import length_penalty
+from keras_transformer.layers.beams import take_beams
+from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
+
+# Takes the newest tokens and the parents, int32 [batch, beam], and the state; gives logits
+# [batch, beam, vocab_size] and the new state. A parent is the number of the hypothesis of the last
+# step that is continued.
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+# Takes logits [batch, beam, vocab_size], -inf where a token is not allowed; the logarithm of the
+# softmax's denominator, [batch, beam]; the live hypotheses; the index of the step.
+Propose = Callable[[Any, Any, Live, Any], Candidates]
+# Takes the logits that earlier constraints left, those of the model, the live hypotheses and the
+# index of the step; gives logits, -inf where a token is not allowed.
+Constraint = Callable[[Any, Any, Live, Any], Any]
+# Takes a state, the rows of the sentences to keep, int32 [kept], and the steps to have room for.
+Resize = Callable[[Any, Any, Any], Any]
+
+SEGMENT_LENGTH = 16
+
+
+def search(
+    step: Step,
+    state: Any,
+    propose: Propose,
+    limits: Any,
+    max_length: Any,
+    *,
+    starting: Sequence[float] = (0.0,),
+    num_hypotheses: int = 1,
+    alpha: float = 0.0,
+    bonus: Callable[[Any], Any] | None = None,
+    constraints: Sequence[Constraint] = (),
+    inputs: Mapping[str, Any] | None = None,
+    resize: Resize | None = None,
+) -> Hypotheses:
+    """Extends hypotheses until none can change the result any more.
+
+    A hypothesis ends with eos or at its sentence's limit. What the other sentences of a batch are
+    changes nothing. Padding and bos are never chosen: neither is a token of a translation.
+
+    Args:
+        step: See `Step`.
+        state: What `step` needs first, a nested structure of tensors.
+        propose: See `Propose`.
+        limits: int32 `[batch]`, most tokens of each sentence, eos included.
+        max_length: Most tokens of any sentence; an int, or a scalar tensor on TensorFlow.
+        starting: A log-probability for each hypothesis of a sentence: 0, or -inf where there is
+            none before the first step.
+        num_hypotheses: n, hypotheses to return.
+        alpha: Exponent of the length penalty that orders them.
+        bonus: Takes the state after a step; gives what is added to the score of a hypothesis that
+            ends there, float `[batch, beam]`, at most 0. None for nothing.
+        constraints: See `Constraint`; applied in their order.
+        inputs: Tensors `[batch, ...]` that constraints and `propose` find in `Live.inputs`.
+        resize: See `Resize`. With it, sentences that are done leave the batch, and the state grows
+            as it is needed; it is called before the first step. That changes shapes in a loop,
+            which of the backends TensorFlow alone can do. None for a state that has room for
+            `max_length` steps.
+
+    Returns:
+        The best n hypotheses of each sentence.
+
+    Example:
+        >>> def step(tokens, parents, state):
+        ...     return keras.ops.one_hot(tokens + 1, 4), state
+        >>> limits = keras.ops.convert_to_tensor([5])
+        >>> found = search(step, (), propose_best, limits, max_length=5)
+        >>> keras.ops.convert_to_numpy(found.ids).tolist()
+        [[[3, 0, 0, 0, 0]]]
+    """
+
+    def extend(index, live, state):
+        logits, state = step(live.tokens, live.parents, state)
+        logits = ops.cast(logits, "float32")
+        allowed = logits + never_chosen(logits.shape[-1])
+        for constraint in constraints:
+            allowed = constraint(allowed, logits, live, index)
+        candidates = propose(allowed, ops.logsumexp(logits, axis=-1), live, index)
+        scores = candidates.log_probs / length_penalty(index + 1, alpha)
+        if bonus is not None:
+            scores = scores + take_beams(bonus(state), candidates.parents)
+        live = stop(advance(live, candidates, scores, index), index + 1, alpha)
+        return index + 1, live, state
+
+    limits = ops.minimum(limits, max_length)
+    live = start(limits, max_length, starting, num_hypotheses, inputs or {})
+    if resize is not None:
+        return _in_segments(extend, live, state, resize)
+
+    def unfinished(index, live, state):
+        return ops.any(ops.logical_not(live.done))
+
+    return ops.while_loop(unfinished, extend, (ops.zeros((), "int32"), live, state))[1].ended
+
+
+def never_chosen(vocab_size: int) -> Any:
+    """Returns float32 `[vocab_size]`, -inf at the ids that no translation has: pad and bos."""
+    ids = ops.arange(vocab_size)
+    never = ops.logical_or(ops.equal(ids, PAD_ID), ops.equal(ids, BOS_ID))
+    return ops.where(never, -math.inf, 0.0)
+
+
+def _in_segments(extend: Callable, live: Live, state: Any, resize: Resize) -> Hypotheses:
+    """Runs a search in segments, between which sentences leave and the state grows."""
+
+    def next_segment(index, live, state, room):
+        rows = ops.cast(ops.nonzero(ops.logical_not(live.done))[0], "int32")
+        live = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), live)
+        until = ops.minimum(index + SEGMENT_LENGTH, ops.max(live.limits, initial=index))
+        room = ops.maximum(room, until)
+        return index, live, resize(state, rows, room), room
+
+    def any_left(index, live, state, room, found):
+        return ops.shape(live.rows)[0] > 0
+
+    def run_segment(index, live, state, room, found):
+        num_sentences = ops.shape(live.rows)[0]
+
+        def worthwhile(index, live, state):
+            # It also ends when a quarter of its sentences has nothing left to do in it.
+            num_done = ops.sum(ops.cast(live.done, "int32"))
+            return ops.logical_and(index < room, num_done * 4 < num_sentences)
+
+        index, live, state = ops.while_loop(worthwhile, extend, (index, live, state))
+        rows = ops.expand_dims(live.rows, 1)
+        found = Hypotheses(
+            *(ops.scatter_update(x, rows, new) for x, new in zip(found, live.ended, strict=True))
+        )
+        return *next_segment(index, live, state, room), found
+
+    none = ops.zeros((), "int32")
+    first = next_segment(none, live, state, room=none)
+    return ops.while_loop(any_left, run_segment, (*first, live.ended))[-1]
