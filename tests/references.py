@@ -200,3 +200,20 @@ def transformer(source, target, parts, config, tables):
     x = embedding_sum(target, "target")
     x = decoder(x, memory, parts, "decoder/", config, target_mask, memory_mask)
     return x @ tables["output"].T
+
+
+def pasts(parents):
+    """Follows hypotheses back to their first step.
+
+    `parents` is int `[steps, batch, beam]`, the hypothesis of the last step that each continues.
+    Returns for each step int `[batch, beam, steps so far]`: as which hypothesis each one went
+    through the steps so far, itself included.
+    """
+    found = []
+    for step, numbers in enumerate(parents):
+        rows = []
+        for sentence, row in enumerate(numbers):
+            earlier = [found[-1][sentence][parent] if step else [] for parent in row]
+            rows.append([[*past, i] for i, past in enumerate(earlier)])
+        found.append(np.array(rows, int))
+    return found

@@ -1,13 +1,19 @@
-"""The command line of `train.py`: defaults, presets, recipes, and what it refuses."""
+"""The command lines: defaults, presets and recipes of `train.py`, and the options of decoding."""
 
+import argparse
 import dataclasses
 from pathlib import Path
 
 import pytest
 import yaml
 
-from keras_transformer import PRESETS, RunConfig, TransformerConfig
-from keras_transformer.cli import parse_training_command
+from keras_transformer import PRESETS, DecodingConfig, RunConfig, TransformerConfig
+from keras_transformer.cli import (
+    add_checkpoint_option,
+    add_decoding_options,
+    given_decoding_options,
+    parse_training_command,
+)
 
 ROOT = Path(__file__).parents[1]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
@@ -122,6 +128,7 @@ def test_nothing_as_a_value():
         (["--training.precision", "float8"], ["training.precision", "float8"]),
         (["--data.max_ratio", "0.5"], ["`max_ratio` must be at least 1", "max_ratio=0.5"]),
         (["--decoding.batch_size", "0"], ["`batch_size` must be positive", "batch_size=0"]),
+        (["--decoding.num_hypotheses", "5"], ["`num_hypotheses` must be at most beam_size=4"]),
         (["--tokenizer.algorithm", "words"], ["tokenizer.algorithm", "words"]),
         (["--preset", "huge"], ["preset", "huge", "base_learned_positions"]),
         (["--model.depth", "3"], ["--model.depth"]),
@@ -167,3 +174,49 @@ def test_help_names_every_option(capsys):
     for section in dataclasses.fields(RunConfig):
         for field in dataclasses.fields(section.type):
             assert f"--{section.name}.{field.name}" in text
+
+
+# Commands that decode.
+
+
+@pytest.fixture
+def decoding_parser():
+    parser = argparse.ArgumentParser()
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+    return parser
+
+
+def test_decoding_options_are_those_that_were_given(decoding_parser):
+    assert given_decoding_options(decoding_parser.parse_args([])) == {}
+    # A value that is the default, or false, is given all the same.
+    given = {"beam_size": 4, "length_penalty": 0.0, "sampling": False, "top_p": 0.9, "seed": 0}
+    arguments = ["--beam_size=4", "--length_penalty=0", "--no-sampling", "--top_p=.9", "--seed=0"]
+    assert given_decoding_options(decoding_parser.parse_args(arguments)) == given
+    arguments = ["--sampling", "--banned_pieces", "\u2581a", "b"]
+    options = given_decoding_options(decoding_parser.parse_args(arguments))
+    assert options == {"sampling": True, "banned_pieces": ["\u2581a", "b"]}
+    assert DecodingConfig(**options).banned_pieces == ("\u2581a", "b")
+
+
+def test_there_is_an_option_for_each_field_of_decoding(decoding_parser, capsys):
+    with pytest.raises(SystemExit):
+        decoding_parser.parse_args(["--help"])
+    text = capsys.readouterr().out
+    for field in dataclasses.fields(DecodingConfig):
+        assert f"--{field.name}" in text
+    assert "Hypotheses that are extended side by side" in text
+
+
+@pytest.mark.parametrize("arguments", [["--beam_size", "many"], ["--checkpoint", "first"]], ids=str)
+def test_a_refused_option_of_decoding_is_named(decoding_parser, capsys, arguments):
+    with pytest.raises(SystemExit):
+        decoding_parser.parse_args(arguments)
+    error = capsys.readouterr().err
+    assert all(word in error for word in arguments)
+
+
+def test_a_recipe_of_decoding(recipe):
+    path = recipe("decoding:\n  beam_size: 7\n  banned_pieces: [a, b]\n  sampling: true\n")
+    expected = DecodingConfig(beam_size=7, banned_pieces=("a", "b"), sampling=True)
+    assert parse("--config", path).decoding == expected

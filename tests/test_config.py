@@ -129,8 +129,19 @@ REFUSED = [
     *[(TrainingConfig, dict(ema_momentum=value), "ema_momentum") for value in (0.0, 1.0)],
     (TrainingConfig, dict(precision="float16"), "precision"),
     *[(TrainingConfig, {name: -1}, name) for name in ("bleu_sentences", "samples", "seed")],
-    (DecodingConfig, dict(max_extra_tokens=-1), "max_extra_tokens"),
-    (DecodingConfig, dict(batch_size=0), "batch_size"),
+    *[
+        (DecodingConfig, {name: value}, name)
+        for name in ("beam_size", "num_hypotheses", "temperature", "batch_size")
+        for value in (0, -1)
+    ],
+    *[
+        (DecodingConfig, {name: -1}, name)
+        for name in ("coverage_penalty", "max_extra_tokens", "min_length", "no_repeat_ngram")
+    ],
+    *[(DecodingConfig, {name: -1}, name) for name in ("top_k", "seed")],
+    *[(DecodingConfig, dict(top_p=value), "top_p") for value in (0.0, -0.1, 1.1)],
+    (DecodingConfig, dict(beam_size=2, num_hypotheses=3), "num_hypotheses"),
+    (DecodingConfig, dict(beam_size=1, num_hypotheses=2), "num_hypotheses"),
 ]
 
 
@@ -156,6 +167,47 @@ def test_allows(fields):
     assert {name: getattr(config, name) for name in fields} == fields
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        dict(beam_size=3, num_hypotheses=3),
+        dict(beam_size=1, num_hypotheses=5, sampling=True),
+        dict(length_penalty=-0.5),
+        dict(top_p=1.0, top_k=0, min_length=0, no_repeat_ngram=0, max_extra_tokens=0),
+    ],
+    ids=str,
+)
+def test_decoding_allows(fields):
+    config = DecodingConfig(**fields)
+    assert {name: getattr(config, name) for name in fields} == fields
+
+
+def test_decoding_is_by_default_that_of_section_6_1():
+    config = DecodingConfig()
+    assert (config.beam_size, config.length_penalty, config.max_extra_tokens) == (4, 0.6, 50)
+    assert not config.sampling
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_greedy_changes_what_a_search_of_one_hypothesis_does_not_have(sampling):
+    others = dict(
+        length_penalty=0.3,
+        max_extra_tokens=7,
+        min_length=2,
+        no_repeat_ngram=3,
+        banned_pieces=("a",),
+        batch_size=9,
+    )
+    config = DecodingConfig(
+        beam_size=5, num_hypotheses=4, coverage_penalty=0.2, sampling=sampling, **others
+    )
+    assert config.greedy() == DecodingConfig(beam_size=1, **others)
+
+
+def test_banned_pieces_are_a_tuple_whatever_they_were():
+    assert DecodingConfig(banned_pieces=["a", "b"]) == DecodingConfig(banned_pieces=("a", "b"))
+
+
 def test_head_widths_default_to_a_share_of_d_model_each_on_its_own():
     config = TransformerConfig(d_model=64, num_heads=4, key_dim=3)
     assert (config.head_key_dim, config.head_value_dim) == (3, 16)
@@ -177,7 +229,7 @@ def test_run_config_survives_json():
         tokenizer=TokenizerConfig(algorithm="unigram", character_coverage=0.9995),
         data=DataConfig(train=["a.en", "a.de"], valid=None, max_ratio=3.0),
         training=TrainingConfig(clip_norm=1.0, precision="mixed_bfloat16", epsilon=1e-9),
-        decoding=DecodingConfig(max_extra_tokens=7),
+        decoding=DecodingConfig(max_extra_tokens=7, banned_pieces=("\u2581the",), top_p=0.9),
     )
     values = json.loads(json.dumps(config.to_dict()))
     assert RunConfig.from_dict(values) == config

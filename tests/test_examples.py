@@ -22,6 +22,8 @@ from keras_transformer import (
 )
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.decoding import greedy_search
+from keras_transformer.decoding.greedy import propose_best
 from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.training.loop import train
@@ -63,12 +65,13 @@ def runs(config, tmp_path_factory):
 
 @pytest.fixture
 def names(config):
-    """What examples use without making it: a model, its tokenizer and data."""
+    """What examples use without making it: a model, its tokenizer, data, and a way to decode."""
     tokenizer = SubwordTokenizer.train([side for pair in PAIRS for side in pair], vocab_size=40)
     size = dict(num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=32)
     model = Transformer(TransformerConfig(vocab_size=40, **size))
     compile_model(model, TrainingConfig())
     corpus = Corpus("pairs", lambda: iter(PAIRS))
+    source = np.array([[5, 6, 3]], "int32")
     batches = TranslationBatches(corpus, tokenizer, tokenizer, batch_tokens=64, max_length=32)
     return {
         **{name: getattr(layers, name) for name in layers.__all__},
@@ -84,6 +87,11 @@ def names(config):
         "tokenizer": tokenizer,
         "translator": Translator(model, tokenizer),
         "pairs": PAIRS,
+        "greedy_search": greedy_search,
+        "propose_best": propose_best,
+        "step": model.decode_step,
+        "state": model.start_decoding(source, max_length=5),
+        "limits": keras.ops.convert_to_tensor([5]),
     }
 
 
@@ -94,7 +102,7 @@ class WhatIsShown(doctest.OutputChecker):
         return not want or super().check_output(want, got, optionflags)
 
 
-@pytest.mark.parametrize("example", examples())
+@pytest.mark.parametrize("example", list(examples()))
 def test_example(example, names, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(runs, "runs")

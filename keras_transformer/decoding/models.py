@@ -92,15 +92,19 @@ def search_translations(
 
 def _lengths(model: Transformer, source: Any, config: DecodingConfig, prefix: Any) -> Any:
     """Returns the limit of each sentence, and a bound of all limits."""
-    lengths = ops.sum(ops.cast(ops.not_equal(source, PAD_ID), "int32"), axis=1)
-    extra, longest = config.max_extra_tokens, ops.shape(source)[1] + config.max_extra_tokens
+
+    def lengths(ids):
+        return ops.sum(ops.cast(ops.not_equal(ids, PAD_ID), "int32"), axis=1)
+
+    limits = lengths(source) + config.max_extra_tokens
+    longest = ops.shape(source)[1] + config.max_extra_tokens
     if prefix is not None:
         # Room for the prefix and an eos.
-        extra = extra + ops.shape(prefix)[1] + 1
+        limits = ops.maximum(limits, lengths(prefix) + 1)
         longest = longest + ops.shape(prefix)[1] + 1
     most = model.config.max_length
     max_length = min(longest, most) if isinstance(longest, int) else ops.minimum(longest, most)
-    return ops.minimum(lengths + extra, most), max_length
+    return ops.minimum(limits, most), max_length
 
 
 def _constraints(config: DecodingConfig, banned_ids: Sequence[int], prefix: Any) -> list[Any]:

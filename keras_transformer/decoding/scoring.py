@@ -33,8 +33,8 @@ def token_log_probs(logits: Any, target: Any) -> Any:
 
     Example:
         >>> log_probs = token_log_probs(np.zeros((1, 2, 8), "float32"), np.array([[3, 0]]))
-        >>> keras.ops.convert_to_numpy(log_probs).round(3).tolist()
-        [[-2.079, 0.0]]
+        >>> [round(value, 3) for value in keras.ops.convert_to_numpy(log_probs)[0].tolist()]
+        [-2.079, 0.0]
     """
     logits = ops.cast(logits, "float32")
     chosen = ops.take_along_axis(logits, ops.expand_dims(target, 2), axis=2)

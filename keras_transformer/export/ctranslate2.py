@@ -13,6 +13,7 @@ import numpy as np
 from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
+from keras_transformer.layers.positional_encoding import sinusoidal_table
 from keras_transformer.models import Transformer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, UNK_ID
 
@@ -25,6 +26,10 @@ _ACTIVATIONS = {
     "sigmoid": "Sigmoid",
 }
 
+# CTranslate2 cuts a source here by default, and a translation at 256 tokens; beyond its table of
+# positions it stops with an error.
+_MAX_LENGTH = 1024
+
 
 def export_ctranslate2(
     translator: Translator,
@@ -34,8 +39,13 @@ def export_ctranslate2(
 ) -> Path:
     """Writes a CTranslate2 model and its tokenizers to `directory/<version>/`, or nothing.
 
+    Such a model has no decoding options of its own; `translate_batch` takes them. Its
+    `length_penalty` is that of another formula, length^alpha; with 0, and `min_decoding_length=0`,
+    both search for the same. With learned positions, give it `max_input_length` and
+    `max_decoding_length` of at most the model's `max_length`.
+
     Args:
-        translator: What to export. Its decoding options are not part of such a model.
+        translator: What to export.
         directory: Folder of the versions.
         version: Number of this version; None for the next free one.
         quantization: CTranslate2's name of the type that weights are stored in, as "int8" or
@@ -138,8 +148,11 @@ def _check(config: Any) -> None:
 
 def _set_embedding(embeddings: Any, part: Any, embedding: Any, embedding_sum: Any) -> None:
     embeddings.weight = _array(embedding.embeddings)
-    if embedding_sum.encoding is None:
-        table = np.zeros((embedding_sum.max_length, embedding.d_model), np.float32)
+    length = max(embedding_sum.max_length, _MAX_LENGTH)
+    if embedding_sum.positions == "none":
+        table = np.zeros((length, embedding.d_model), np.float32)
+    elif embedding_sum.positions == "sinusoidal":
+        table = sinusoidal_table(length, embedding.d_model)
     else:
         table = _array(embedding_sum.encoding.table)
     part.position_encodings.encodings = table

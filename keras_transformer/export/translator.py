@@ -276,7 +276,7 @@ class Translator:
             # Of a string's pieces, the first one begins with the prefix.
             is_first = tf.concat([[True], owners[1:] != owners[:-1]], 0)[: tf.shape(owners)[0]]
             first_only = tf.where(is_first, tf.gather(prefix, owners), "")
-            prefix_ids = self.target_tokenizer.tokenize(first_only)[:, :-1].to_tensor(PAD_ID)
+            prefix_ids = _to_dense(self.target_tokenizer.tokenize(first_only)[:, :-1])
         found = self.search(pieces, prefix_ids)
         has_text = tf.expand_dims(pieces.row_lengths() > 1, 1)
         ids = tf.reshape(found.ids, [-1, tf.shape(found.ids)[2]])
@@ -336,11 +336,8 @@ class Translator:
             source: int32 ragged `[batch, (tokens)]`, each row ending with eos.
             prefix: int32 `[batch, prefix_length]`, what translations begin with; None for anything.
         """
-        # At least one column, also in a batch of no sentence: an empty tensor cannot be reshaped.
-        dense = source.to_tensor(PAD_ID)
-        dense = tf.pad(dense, [[0, 0], [0, tf.maximum(1 - tf.shape(dense)[1], 0)]])
         return search_translations(
-            self.models, dense, self.config, banned_ids=self._banned_ids, prefix=prefix
+            self.models, _to_dense(source), self.config, banned_ids=self._banned_ids, prefix=prefix
         )
 
     def _map(self, function: tf.types.experimental.PolymorphicFunction, *columns, progress):
@@ -386,6 +383,12 @@ class Translator:
                         f"`{side}_tokenizer` must have the model's {size} pieces. Received: one of "
                         f"{tokenizer.vocab_size} pieces"
                     )
+
+
+def _to_dense(ids: tf.RaggedTensor) -> tf.Tensor:
+    """Pads rows, to one column at least: an empty tensor can be neither reshaped nor read."""
+    dense = ids.to_tensor(PAD_ID)
+    return tf.pad(dense, [[0, 0], [0, tf.maximum(1 - tf.shape(dense)[1], 0)]])
 
 
 def _compiled(function, *arguments: str) -> tf.types.experimental.PolymorphicFunction:

@@ -195,7 +195,7 @@ class SelfAttention(MultiHeadAttention):
         widths = (self.key_dim, self.value_dim)
         return empty_cache(batch_size, self.num_heads, slots, widths, self.compute_dtype)
 
-    def step(self, x, cache, index, attention_mask):
+    def step(self, x, cache, slots, attention_mask):
         """Attends from the newest token of each hypothesis to itself and its past.
 
         Args:
@@ -203,16 +203,16 @@ class SelfAttention(MultiHeadAttention):
             cache: Keys `[batch, heads, slots, key_dim]` and values
                 `[batch, heads, slots, value_dim]` of the earlier tokens, from `empty_cache` or the
                 last `step`.
-            index: int scalar, position of the tokens.
+            slots: Where in the cache the newest tokens go, from `cache.newest_slots`.
             attention_mask: bool, broadcastable to `[batch, heads, beam, slots]`, True at a
-                hypothesis's past and at its newest token; see `cache` for the order of the slots.
+                hypothesis's past and at its newest token.
 
         Returns:
             The output `[batch, beam, d_model]`, the weights `[batch, heads, beam, slots]` and the
             cache with the tokens in it.
         """
         query, *new = self._project(self.query_key_value, x, *self._widths)
-        key, value = (write(old, heads, index) for old, heads in zip(cache, new, strict=True))
+        key, value = (write(old, heads, slots) for old, heads in zip(cache, new, strict=True))
         output, weights = self._attend(
             heads_first(query), key, value, attention_mask, training=False
         )

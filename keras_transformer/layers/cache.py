@@ -29,47 +29,57 @@ def empty_cache(batch_size, num_heads, slots, widths, dtype):
     return tuple(ops.zeros((batch_size, num_heads, slots, width), dtype) for width in widths)
 
 
-def write(cache, new, index):
-    """Writes the heads of one step.
+def newest_slots(index, batch_size, beam_size, num_heads):
+    """Says where the heads of a step go; the same for the caches of all layers.
+
+    Args:
+        index: int scalar, the step.
+        batch_size: Sentences.
+        beam_size: Hypotheses of a sentence.
+        num_heads: h.
+
+    Returns:
+        int32 `[batch, beam, heads, 3]`: sentence, head and slot.
+
+    Example:
+        >>> slots = newest_slots(index=1, batch_size=1, beam_size=2, num_heads=1)
+        >>> keras.ops.convert_to_numpy(slots)[0, :, 0].tolist()
+        [[0, 0, 2], [0, 0, 3]]
+    """
+    axes = (batch_size, beam_size, num_heads)
+    sentence, hypothesis, head = (
+        ops.broadcast_to(ops.reshape(ops.arange(size, dtype="int32"), shape), axes)
+        for size, shape in zip(axes, ((-1, 1, 1), (1, -1, 1), (1, 1, -1)), strict=True)
+    )
+    return ops.stack([sentence, head, index * beam_size + hypothesis], axis=-1)
+
+
+def write(cache, new, slots):
+    """Writes the heads of one step into slots that are zero.
 
     Args:
         cache: float `[batch, heads, slots, width]`.
         new: float `[batch, beam, heads, width]`.
-        index: int scalar, the step.
+        slots: int32 `[batch, beam, heads, 3]`, from `newest_slots`.
 
     Returns:
-        The cache with `new` in the slots of that step.
+        The cache with `new` in those slots.
 
     Example:
-        >>> written = write(keras.ops.zeros((1, 1, 4, 1)), keras.ops.ones((1, 2, 1, 1)), index=1)
+        >>> slots = newest_slots(index=1, batch_size=1, beam_size=2, num_heads=1)
+        >>> written = write(keras.ops.zeros((1, 1, 4, 1)), keras.ops.ones((1, 2, 1, 1)), slots)
         >>> keras.ops.convert_to_numpy(written)[0, 0, :, 0].tolist()
         [0.0, 0.0, 1.0, 1.0]
-    """
-    batch_size, num_heads, slots, width = ops.shape(cache)
-    beam = ops.shape(new)[1]
-    # The heads' order is changed by where their rows go, without a transpose.
-    heads = ops.arange(num_heads, dtype="int32")
-    sentences = ops.arange(batch_size, dtype="int32") * num_heads
-    newest = ops.expand_dims(index * beam + ops.arange(beam, dtype="int32"), 1)
-    at = ops.expand_dims(sentences, (1, 2)) * slots + heads * slots + newest
-    rows = _add_rows(
-        ops.reshape(cache, (-1, width)), ops.reshape(at, (-1, 1)), ops.reshape(new, (-1, width))
-    )
-    return ops.reshape(rows, ops.shape(cache))
-
-
-def _add_rows(x, at, new):
-    """Adds rows to zeros.
-
-    TensorFlow's kernel for what `ops.scatter_update` does copies all of `x`, and so would a select;
-    this one adds in place where nobody else holds `x`. `ops.slice_update` is XLA's op there, which
-    neither the stock TF Serving nor TFLite runs.
     """
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        return tf.raw_ops.ScatterNdNonAliasingAdd(input=x, indices=at, updates=new)
-    return ops.scatter_update(x, at, new)
+        # TensorFlow's kernel for what `ops.scatter_update` does copies the whole cache, and so
+        # would a select; this one adds in place where nobody else holds the cache.
+        # `ops.slice_update` is XLA's op there, which neither the stock TF Serving nor TFLite runs.
+        return tf.raw_ops.ScatterNdNonAliasingAdd(input=cache, indices=slots, updates=new)
+    rows = ops.reshape(new, (-1, new.shape[-1]))
+    return ops.scatter_update(cache, ops.reshape(slots, (-1, 3)), rows)
 
 
 def resize(x, rows, slots):

@@ -69,7 +69,7 @@ class DecoderLayer(Block):
         )
         return x, self_weights, cross_weights
 
-    def step(self, x, cache, keys_values, index, attention_mask, cross_attention_mask=None):
+    def step(self, x, cache, keys_values, slots, attention_mask, cross_attention_mask=None):
         """Runs the layer for the newest token of each hypothesis, without dropout.
 
         Args:
@@ -77,7 +77,7 @@ class DecoderLayer(Block):
             cache: Of the self-attention; see `SelfAttention.step`.
             keys_values: Of the memory; see `CrossAttention.keys_values`. All hypotheses of a
                 sentence read the same.
-            index: int scalar, position of the tokens.
+            slots: Where in the cache the newest tokens go, from `cache.newest_slots`.
             attention_mask: bool, broadcastable to `[batch, heads, beam, slots]`.
             cross_attention_mask: bool, broadcastable to `[batch, heads, beam, memory_length]`.
 
@@ -86,7 +86,7 @@ class DecoderLayer(Block):
             `[batch, heads, beam, memory_length]` and the cache with the tokens in it.
         """
         attended, _, cache = self.self_attention.step(
-            self.self_attention_residual.enter(x), cache, index, attention_mask
+            self.self_attention_residual.enter(x), cache, slots, attention_mask
         )
         x = self.self_attention_residual(x, attended, training=False)
         x, weights = self._after_self_attention(x, keys_values, cross_attention_mask, False)
@@ -165,7 +165,7 @@ class Decoder(Block):
         """Returns the cache of each layer's self-attention before the first step."""
         return [layer.self_attention.empty_cache(batch_size, slots) for layer in self.layers]
 
-    def step(self, x, caches, keys_values, index, attention_mask, cross_attention_mask=None):
+    def step(self, x, caches, keys_values, slots, attention_mask, cross_attention_mask=None):
         """Runs the stack for the newest token of each hypothesis; see `DecoderLayer.step`.
 
         Returns:
@@ -175,7 +175,7 @@ class Decoder(Block):
         all_weights, new_caches = [], []
         for layer, cache, memory in zip(self.layers, caches, keys_values, strict=True):
             x, weights, cache = layer.step(
-                x, cache, memory, index, attention_mask, cross_attention_mask
+                x, cache, memory, slots, attention_mask, cross_attention_mask
             )
             all_weights.append(weights)
             new_caches.append(cache)

@@ -15,7 +15,7 @@ from keras_transformer.layers import (
     TokenEmbedding,
 )
 from keras_transformer.layers.beams import take_beams
-from keras_transformer.layers.cache import resize
+from keras_transformer.layers.cache import newest_slots, resize
 from keras_transformer.layers.serialization import register
 
 
@@ -183,11 +183,10 @@ class Transformer(keras.Model):
         Returns:
             float32 logits `[batch, beam, vocab_size]` and the new state.
         """
-        index, (_, beam_size, slots) = state["index"], ops.shape(state["past"])
-        newest = index * beam_size + ops.expand_dims(ops.arange(beam_size, dtype="int32"), 1)
-        past = ops.logical_or(
-            take_beams(state["past"], parents), ops.equal(newest, ops.arange(slots, dtype="int32"))
-        )
+        index, (batch_size, beam_size, num_slots) = state["index"], ops.shape(state["past"])
+        slots = newest_slots(index, batch_size, beam_size, self.config.num_heads)
+        own = ops.equal(slots[:, :, 0, 2:], ops.arange(num_slots, dtype="int32"))
+        past = ops.logical_or(take_beams(state["past"], parents), own)
         x = self.target_embedding(ops.reshape(tokens, (-1, 1)))
         x = self.target_sum(x, start=index, training=False)
         x = ops.reshape(x, (-1, beam_size, self.config.d_model))
@@ -195,7 +194,7 @@ class Transformer(keras.Model):
             x,
             state["caches"],
             state["keys_values"],
-            index,
+            slots,
             attention_mask=ops.expand_dims(past, 1),
             cross_attention_mask=state["memory_mask"],
         )

@@ -1,24 +1,27 @@
 """Greedy search against a loop in plain Python, and against a search that caches nothing."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
-from random_models import vary
+from plain_search import (
+    BACKEND,
+    SOURCE,
+    HistoryModel,
+    as_arrays,
+    beam_search_in_python,
+    log_softmax,
+    on,
+    transformer_in_python,
+)
+from plain_search import assert_found as assert_hypotheses
 
-from keras_transformer import Transformer, TransformerConfig
 from keras_transformer.decoding import greedy_search
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 pytestmark = pytest.mark.any_backend
 
-BACKEND = keras.backend.backend()
 BATCH, STEPS, VOCAB = 6, 9, 7
 LIMITS = np.array([9, 4, 1, 9, 0, 7], "int32")
-
-
-def on(name):
-    return pytest.mark.skipif(name != BACKEND, reason=f"is about the {name} backend")
 
 
 @pytest.fixture
@@ -32,32 +35,27 @@ def table():
     return table
 
 
-def search_by_table(table, limits, max_length=STEPS):
+def search_by_table(table, limits, max_length=STEPS, dtype="float32"):
     """`greedy_search` in a model that looks its logits up; the state counts the steps."""
-    rows = ops.arange(len(table), dtype="int32")
+    rows = ops.expand_dims(ops.arange(len(table), dtype="int32"), 1)
 
-    def step(tokens, state):
+    def step(tokens, parents, state):
         at = (rows * STEPS + state["index"]) * VOCAB + tokens
         logits = ops.take(ops.reshape(state["table"], (-1, VOCAB)), at, axis=0)
-        return logits, {"table": state["table"], "index": state["index"] + 1}
+        return ops.cast(logits, dtype), {"table": state["table"], "index": state["index"] + 1}
 
     state = {"table": ops.convert_to_tensor(table), "index": ops.zeros((), "int32")}
     return greedy_search(step, state, ops.convert_to_tensor(limits), max_length)
-
-
-def best_of(logits):
-    """The best token that may be part of a translation."""
-    return max(set(range(len(logits))) - {PAD_ID, BOS_ID}, key=logits.__getitem__)
 
 
 def search_in_python(table, limit):
     """One sentence, one step at a time, in Python's own floats."""
     token, ids, score = BOS_ID, [], 0.0
     while len(ids) < limit:
-        logits = table[len(ids), token].astype("float64")
-        token = best_of(logits)
+        log_probs = log_softmax(table[len(ids), token])
+        token = max(set(range(VOCAB)) - {PAD_ID, BOS_ID}, key=log_probs.__getitem__)
         ids.append(token)
-        score += logits[token] - np.log(np.exp(logits).sum())
+        score += log_probs[token]
         if token == EOS_ID:
             break
     return ids, score
@@ -69,15 +67,12 @@ def expected_of(table, limits):
     return np.array(ids), np.array([score for _, score in found])
 
 
-def as_arrays(found):
-    return [ops.convert_to_numpy(part) for part in found]
-
-
 def assert_found(found, expected):
-    ids, scores = as_arrays(found)
-    assert (ids.dtype, scores.dtype) == ("int32", "float32")
-    np.testing.assert_array_equal(ids, expected[0])
-    np.testing.assert_allclose(scores, expected[1], rtol=1e-5, atol=1e-6)
+    ids, log_probs, scores = as_arrays(found)
+    assert (ids.dtype, log_probs.dtype, scores.dtype) == ("int32", "float32", "float32")
+    np.testing.assert_array_equal(ids, expected[0][:, None])
+    np.testing.assert_allclose(log_probs, expected[1][:, None], rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(scores, log_probs)
 
 
 def test_equals_a_loop_in_plain_python(table):
@@ -91,8 +86,9 @@ def test_equals_a_loop_in_plain_python(table):
 
 
 def test_a_sentence_does_not_depend_on_its_batch(table):
-    ids, scores = as_arrays(search_by_table(table, LIMITS))
-    for i in range(BATCH):
+    ids, scores, _ = as_arrays(search_by_table(table, LIMITS))
+    # JAX compiles each search anew.
+    for i in range(BATCH) if BACKEND == "tensorflow" else (0, 3):
         alone = as_arrays(search_by_table(table[i : i + 1], LIMITS[i : i + 1]))
         np.testing.assert_array_equal(alone[0][0], ids[i])
         np.testing.assert_allclose(alone[1][0], scores[i], rtol=1e-6)
@@ -100,7 +96,7 @@ def test_a_sentence_does_not_depend_on_its_batch(table):
 
 def test_only_padding_follows_eos(table):
     table[..., EOS_ID] += 2
-    ids, _ = as_arrays(search_by_table(table, np.full(BATCH, STEPS, "int32")))
+    ids = as_arrays(search_by_table(table, np.full(BATCH, STEPS, "int32")))[0][:, 0]
     after = np.cumsum(ids == EOS_ID, axis=1) - (ids == EOS_ID) > 0
     assert after.sum() > STEPS
     assert (ids[after] == PAD_ID).all()
@@ -108,30 +104,22 @@ def test_only_padding_follows_eos(table):
 
 
 def test_no_steps_at_all(table):
-    ids, scores = as_arrays(search_by_table(table, np.zeros(BATCH, "int32"), max_length=1))
-    assert ids.tolist() == [[PAD_ID]] * BATCH
-    assert scores.tolist() == [0.0] * BATCH
+    found = as_arrays(search_by_table(table, np.zeros(BATCH, "int32"), max_length=1))
+    assert found[0].tolist() == [[[PAD_ID]]] * BATCH
+    assert found[1].tolist() == found[2].tolist() == [[0.0]] * BATCH
 
 
 def test_limit_beyond_the_maximum(table):
     limits = np.full(BATCH, 1000, "int32")
-    ids, _ = as_arrays(search_by_table(table, limits, max_length=5))
-    assert ids.shape == (BATCH, 5)
-    np.testing.assert_array_equal(ids, expected_of(table, np.full(BATCH, 5))[0][:, :5])
+    ids, *_ = as_arrays(search_by_table(table, limits, max_length=5))
+    assert ids.shape == (BATCH, 1, 5)
+    np.testing.assert_array_equal(ids[:, 0], expected_of(table, np.full(BATCH, 5))[0][:, :5])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_scores_of_half_precision_logits_are_summed_in_float32(table, dtype):
     rounded = ops.convert_to_numpy(ops.cast(ops.cast(table, dtype), "float32"))
-    rows = ops.arange(BATCH, dtype="int32")
-
-    def step(tokens, index):
-        at = (rows * STEPS + index) * VOCAB + tokens
-        logits = ops.take(ops.reshape(ops.convert_to_tensor(table), (-1, VOCAB)), at, axis=0)
-        return ops.cast(logits, dtype), index + 1
-
-    found = greedy_search(step, ops.zeros((), "int32"), ops.convert_to_tensor(LIMITS), STEPS)
-    np.testing.assert_allclose(as_arrays(found)[1], expected_of(rounded, LIMITS)[1], 1e-5, 1e-6)
+    assert_found(search_by_table(table, LIMITS, dtype=dtype), expected_of(rounded, LIMITS))
 
 
 @on("tensorflow")
@@ -142,19 +130,32 @@ def test_one_graph_for_any_batch(table):
     def search(limits, max_length):
         # The tables of the first sentences: `limits` alone tells how many there are.
         chosen = tf.constant(table)[: tf.shape(limits)[0]]
-        rows = tf.range(tf.shape(limits)[0])
+        rows = tf.range(tf.shape(limits)[0])[:, None]
 
-        def step(tokens, index):
-            return tf.gather_nd(chosen[:, index], tf.stack([rows, tokens], 1)), index + 1
+        def step(tokens, parents, index):
+            return tf.gather_nd(chosen[:, index], tf.stack([rows, tokens], 2)), index + 1
 
         return greedy_search(step, tf.zeros([], tf.int32), limits, max_length)
 
     for size in (BATCH, 1, 3):
         expected = expected_of(table[:size], LIMITS[:size])
         assert_found(search(LIMITS[:size], STEPS), expected)
-    ids, scores = search(np.zeros(0, "int32"), STEPS)
-    assert (ids.shape, scores.shape) == ((0, STEPS), (0,))
+    ids, log_probs, scores = search(np.zeros(0, "int32"), STEPS)
+    assert (ids.shape, log_probs.shape, scores.shape) == ((0, 1, STEPS), (0, 1), (0, 1))
     assert search.experimental_get_tracing_count() == 1
+
+
+@on("tensorflow")
+@pytest.mark.parametrize("limits", [[40, 0, 1, 17, 16, 40], [0] * 6, [16] * 6])
+def test_sentences_that_leave_and_a_state_that_grows_change_nothing(limits):
+    model = HistoryModel.random(seed=2, batch=6, eos=-1.5)
+    limits = np.array(limits, "int32")
+    expected = [
+        beam_search_in_python(model.next_log_probs(i), limit, beam_size=1)
+        for i, limit in enumerate(limits)
+    ]
+    found = greedy_search(model.step, model.start(room=0), limits, 40, resize=model.resize)
+    assert_hypotheses(found, expected)
 
 
 @on("jax")
@@ -168,32 +169,16 @@ def test_compiled_by_jax(table):
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis -1:UserWarning")
 def test_equals_a_search_without_a_cache():
     """Each next token of a real model by decoding the whole prefix again, unpadded and alone."""
-    size = dict(num_layers=2, d_model=16, d_ff=24, num_heads=2, max_length=16)
-    config = TransformerConfig(vocab_size=11, **size, tie_embeddings=False, norm_first=True)
-    model = vary(Transformer(config), seed=187)
-    source = np.array(
-        [[4, 9, 6, 7, 5, 3], [8, 6, 3, 0, 0, 0], [3, 0, 0, 0, 0, 0], [5, 5, 10, 3, 0, 0]], "int32"
-    )
+    model, plain = transformer_in_python(seed=187)
     limits, max_length = np.array([8, 8, 8, 5], "int32"), 8
-
-    state = model.start_decoding(source, max_length)
-    ids, scores = as_arrays(
-        greedy_search(model.decode_step, state, ops.convert_to_tensor(limits), max_length)
-    )
+    state = model.start_decoding(SOURCE, max_length)
+    found = greedy_search(model.decode_step, state, ops.convert_to_tensor(limits), max_length)
     # Different sentences, of which some end by themselves.
+    ids = as_arrays(found)[0][:, 0]
     assert [EOS_ID in row for row in ids] == [True, True, False, True]
     assert len(np.unique(ids)) > 4
-    for i, limit in enumerate(limits):
-        alone = source[i : i + 1, : np.count_nonzero(source[i])]
-        memory = model.encode(alone)
-        # JAX compiles every shape; there, padding, which cannot be seen from before, keeps it.
-        prefix, expected, score = np.array([[BOS_ID] + [PAD_ID] * 8], "int32"), [], 0.0
-        while len(expected) < limit and EOS_ID not in expected:
-            seen = prefix[:, : len(expected) + 1] if BACKEND == "tensorflow" else prefix
-            logits = ops.convert_to_numpy(model.decode(seen, memory, alone))[0, len(expected)]
-            logits = logits.astype("float64")
-            expected.append(best_of(logits))
-            score += logits[expected[-1]] - np.log(np.exp(logits).sum())
-            prefix[0, len(expected)] = expected[-1]
-        assert ids[i].tolist() == expected + [PAD_ID] * (max_length - len(expected))
-        np.testing.assert_allclose(scores[i], score, rtol=1e-4)
+    expected = [
+        beam_search_in_python(one, limit, beam_size=1)
+        for one, limit in zip(plain, limits, strict=True)
+    ]
+    assert_hypotheses(found, expected, rtol=1e-4)

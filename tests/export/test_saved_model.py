@@ -14,8 +14,9 @@ from random_models import vary
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.data.corpora import open_corpus
-from keras_transformer.export.saved_model import export_saved_model, next_version
+from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.translator import Translator
+from keras_transformer.export.versions import version_path
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +196,7 @@ def test_operations_are_those_that_a_server_links(loaded_elsewhere):
 
 
 def test_holds_the_weights_once_and_no_optimizer(translator, exported):
-    parameters = translator.model.count_params()
+    parameters = translator.models[0].count_params()
     shapes = [
         shape
         for name, shape in tf.train.list_variables(str(exported / "variables" / "variables"))
@@ -228,13 +229,13 @@ def test_example_translates_with_the_export(exported, translator, pairs):
 
 def test_versions_count_up(small_translator, fake_save, tmp_path):
     fake_save()
-    assert next_version(tmp_path / "missing") == 1
+    assert version_path(tmp_path / "missing").name == "1"
     assert export_saved_model(small_translator, tmp_path).name == "1"
     assert export_saved_model(small_translator, tmp_path).name == "2"
     assert export_saved_model(small_translator, tmp_path, version=9).name == "9"
     (tmp_path / "notes.txt").write_text("not a version")
     (tmp_path / "v11").mkdir()
-    assert next_version(tmp_path) == 10, "numbers, not names, are compared"
+    assert version_path(tmp_path).name == "10", "numbers, not names, are compared"
     assert export_saved_model(small_translator, str(tmp_path)) == tmp_path / "10"
 
 

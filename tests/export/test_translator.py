@@ -11,13 +11,15 @@ import sentencepiece
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import vary
+from random_models import offset_logits, vary
+from references import softmax
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
-from keras_transformer.export.translator import Translator, split_into_pieces
+from keras_transformer.export.pieces import split_into_pieces
+from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.text.vocabulary import BOS_ID, EOS_ID
+from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.training.checkpoints import Checkpoints
 
 MAX_LENGTH = 12
@@ -98,17 +100,23 @@ def chunks(words, length):
 @functools.cache
 def compiled_search(translator):
     return tf.function(
-        translator.search, input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)]
+        lambda source: translator.search(source),
+        input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)],
     )
 
 
 def search_alone(translator, words):
     """The ids and the score of one source of at most the model's length."""
-    ids, scores = compiled_search(translator)(tf.ragged.constant([[*words, EOS_ID]], tf.int32))
-    ids = ids.numpy()[0].tolist()
-    if EOS_ID in ids:
-        ids = ids[: ids.index(EOS_ID) + 1]
-    return ids, float(scores[0])
+    found = compiled_search(translator)(tf.ragged.constant([[*words, EOS_ID]], tf.int32))
+    ids = found.ids.numpy()[0, 0]
+    return ids[ids != PAD_ID].tolist(), float(found.log_probs[0, 0])
+
+
+def search_lines(translator, lines):
+    """The ids of the best translation of each line, and its score."""
+    found = translator.search(translator.source_tokenizer.tokenize(lines))
+    ids = [row[row != PAD_ID].tolist() for row in found.ids.numpy()[:, 0]]
+    return list(zip(ids, found.log_probs.numpy()[:, 0].tolist(), strict=True))
 
 
 def decode(library, ids):
@@ -153,7 +161,7 @@ def test_order_is_kept(translator, pairs):
     assert len(set(expected.values())) > 50
     shuffled = np.random.default_rng(0).permutation(lines * 2).tolist()
     small = Translator(
-        translator.model,
+        translator.models[0],
         translator.source_tokenizer,
         config=DecodingConfig(max_extra_tokens=4, batch_size=7),
     )
@@ -225,25 +233,31 @@ def test_a_long_line_is_its_pieces_joined(translator, pairs):
         np.testing.assert_allclose(score, sum(score for _, score in found), rtol=1e-4)
 
 
-def test_score_is_the_log_probability_of_the_translation(translator, pairs):
+def forced_log_probs(models, source, ids):
+    """The logarithms `[length, vocab_size]` of the models' mean probability, by teacher forcing."""
+    target = np.array([[BOS_ID, *ids[:-1]]], "int32")
+    inputs = {"source": np.array([[*source, EOS_ID]], "int32"), "target": target}
+    return np.log(np.mean([softmax(np.asarray(m(inputs), "float64")[0]) for m in models], axis=0))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_score_is_the_log_probability_of_the_translation(translator, pairs, beam_size):
     """By teacher forcing, all positions at once, where the search went one by one with a cache."""
+    config = DecodingConfig(max_extra_tokens=4, beam_size=beam_size)
+    translator = Translator(translator.models, translator.source_tokenizer, config=config)
     library = library_of(translator.source_tokenizer)
-    lines = [source for source, _ in pairs if len(library.encode(source)) < MAX_LENGTH][:15]
-    assert len(lines) > 5
+    lines = [source for source, _ in pairs if len(library.encode(source)) < MAX_LENGTH][:8]
+    assert len(lines) == 8
     translations, scores = in_graph(translator, lines)
-    ended = 0
     for line, translation, score in zip(lines, translations, scores, strict=True):
         source = library.encode(line)
         ids, _ = search_alone(translator, source)
         assert len(ids) <= min(len(source) + 1 + 4, MAX_LENGTH)
         assert translation.decode() == decode(library, ids)
-        ended += ids[-1] == EOS_ID
-        target = np.array([[BOS_ID, *ids[:-1]]], "int32")
-        inputs = {"source": np.array([[*source, EOS_ID]], "int32"), "target": target}
-        logits = np.asarray(translator.model(inputs), "float64")[0]
-        log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        assert ids == logits.argmax(-1).tolist()
-        expected = log_probabilities[np.arange(len(ids)), ids].sum()
+        log_probs = forced_log_probs(translator.models, source, ids)
+        if beam_size == 1:
+            assert ids == log_probs.argmax(-1).tolist()
+        expected = log_probs[np.arange(len(ids)), ids].sum()
         np.testing.assert_allclose(score, expected, rtol=1e-4)
 
 
@@ -282,15 +296,252 @@ def test_separate_vocabularies(pairs):
         Translator(model, source_tokenizer)
 
 
+# Several translations, given beginnings, scores of given translations, attention, ensembles.
+
+
+@pytest.fixture(scope="module")
+def ending(pairs):
+    """Makes a translator that mostly ends by itself, and so before any limit."""
+    model = offset_logits(make_model(400), {EOS_ID: 6.0})
+    tokenizer = train_tokenizer(pairs, 400)
+
+    def make(*others, **options):
+        models = [model, *(offset_logits(vary(other, 1), {EOS_ID: 6.0}) for other in others)]
+        return Translator(models, tokenizer, config=DecodingConfig(**options))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def short_lines(pairs):
+    """Lines of one piece each."""
+    library = library_of(train_tokenizer(pairs, 400))
+    return [source for source, _ in pairs if len(library.encode(source)) < MAX_LENGTH][:9]
+
+
+def test_nbest(ending, short_lines):
+    """Without a length penalty, the order is that of the log-probabilities."""
+    translator = ending(length_penalty=0.0, num_hypotheses=3)
+    lines = [*short_lines, ""]
+    nbest = translator.nbest(iter(lines))
+    assert [found[0].text for found in nbest] == translator(lines)
+    for found in nbest[:-1]:
+        log_probs = [translation.log_prob for translation in found]
+        assert len(found) == 3
+        assert log_probs == sorted(log_probs, reverse=True)
+        assert len({*log_probs}) == 3
+    assert {translation.text for translation in nbest[-1]} == {""}
+    # The best of three is the best of one.
+    one = ending(length_penalty=0.0).nbest(lines)
+    assert [found[0].text for found in one] == translator(lines)
+    assert {len(found) for found in one} == {1}
+
+
+def test_nbest_of_a_long_line_joins_the_pieces_of_each_rank(ending):
+    translator = ending(length_penalty=0.0, num_hypotheses=2, min_length=2)
+    library = library_of(translator.source_tokenizer)
+    line = "the small dog sees a cat and the old man sleeps in the garden"
+    pieces = chunks(library.encode(line), MAX_LENGTH - 1)
+    [found] = translator.nbest([line])
+    ragged = tf.ragged.constant([[*piece, EOS_ID] for piece in pieces], tf.int32)
+    each = translator.search(ragged)
+    for rank, translation in enumerate(found):
+        texts = [decode(library, ids[rank].tolist()) for ids in each.ids.numpy()]
+        assert translation.text == " ".join(texts)
+        log_prob = each.log_probs.numpy()[:, rank].sum()
+        np.testing.assert_allclose(translation.log_prob, log_prob, rtol=1e-4)
+
+
+def test_score_of_given_translations(ending, pairs, short_lines):
+    translator = ending()
+    library = library_of(translator.source_tokenizer)
+    targets = ["der Hund", "", "eine Katze"] * 3
+    for source, target, score in zip(
+        short_lines, targets, translator.score(short_lines, targets), strict=True
+    ):
+        ids = [*library.encode(target), EOS_ID]
+        assert score.pieces == [library.id_to_piece(i) for i in ids]
+        log_probs = forced_log_probs(translator.models, library.encode(source), ids)
+        expected = log_probs[np.arange(len(ids)), ids]
+        np.testing.assert_allclose(score.piece_log_probs, expected, 1e-4, 1e-4)
+        assert score.log_prob == pytest.approx(expected.sum(), rel=1e-4)
+
+
+def test_score_of_a_translation_is_what_the_search_said(ending, pairs):
+    """Where its text is cut into the tokens that the search chose."""
+    translator = ending(min_length=1)
+    library = library_of(translator.source_tokenizer)
+    lines = [source for source, _ in pairs if len(library.encode(source)) < MAX_LENGTH]
+    found = [best for best, *_ in translator.nbest(lines)]
+    scores = translator.score(lines, [best.text for best in found])
+    agreeing = [
+        (best, score)
+        for (ids, _), best, score in zip(
+            search_lines(translator, lines), found, scores, strict=True
+        )
+        if score.pieces == [library.id_to_piece(i) for i in ids]
+    ]
+    assert len({best.text for best, _ in agreeing}) > 3
+    for best, score in agreeing:
+        assert score.log_prob == pytest.approx(best.log_prob, rel=1e-4)
+
+
+def test_prefixes(ending, short_lines):
+    """The model's own limit of 12 tokens is the only one here."""
+    translator = ending(num_hypotheses=2, min_length=2)
+    prefixes = ["der Hund", "", "eine Frau"] * 3
+    plain = translator.nbest(short_lines)
+    prefixed = translator.nbest(short_lines, prefixes)
+    for prefix, found, free in zip(prefixes, prefixed, plain, strict=True):
+        if prefix:
+            assert all(translation.text.startswith(prefix) for translation in found)
+        else:
+            assert [translation.text for translation in found] == [t.text for t in free]
+
+
+def test_a_prefix_of_a_long_line_is_that_of_its_first_piece(ending):
+    translator = ending()
+    library = library_of(translator.source_tokenizer)
+    line = "the small dog sees a cat and the old man sleeps in the garden"
+    first, *others = chunks(library.encode(line), MAX_LENGTH - 1)
+    assert others
+    [translation] = translator([line], ["die Frau"])
+    [start] = translator([library.decode(first)], ["die Frau"])
+    assert start.startswith("die Frau")
+    found = search_lines(translator, [library.decode(piece) for piece in others])
+    ends = [decode(library, ids) for ids, _ in found]
+    assert translation == " ".join([start, *ends])
+
+
+def test_a_prefix_of_one_line_changes_no_other(translator, short_lines):
+    """Not even where translations end at their limits."""
+    config = DecodingConfig(max_extra_tokens=0)
+    translator = Translator(translator.models, translator.source_tokenizer, config=config)
+    expected = translator(short_lines)
+    assert translator(short_lines, ["der alte Mann", *[""] * 8])[1:] == expected[1:]
+
+
+def test_empty_prefixes_alone_change_nothing(translator, short_lines):
+    config = DecodingConfig(max_extra_tokens=0)
+    translator = Translator(translator.models, translator.source_tokenizer, config=config)
+    assert translator(short_lines, [""] * 9) == translator(short_lines)
+
+
+def test_attention(ending, short_lines):
+    translator = ending(min_length=3)
+    library = library_of(translator.source_tokenizer)
+    lines = [*short_lines, ""]
+    *found, empty = translator.attend(lines)
+    assert (empty.source, empty.target, empty.alignment) == ([], [], [])
+    assert all(len(attention.target) > 2 for attention in found)
+    searched = search_lines(translator, short_lines)
+    for line, attention, (ids, _) in zip(short_lines, found, searched, strict=True):
+        source, ids = library.encode(line), [i for i in ids if i != EOS_ID]
+        assert attention.source == [library.id_to_piece(i) for i in source]
+        assert attention.target == [library.id_to_piece(i) for i in ids]
+        inputs = {
+            "source": np.array([[*source, EOS_ID]]),
+            "target": np.array([[BOS_ID, *ids[:-1]]]),
+        }
+        _, weights = translator.models[0](inputs, return_attention_weights=True)
+        # Of the one layer that there is, without the source's eos.
+        expected = np.asarray(weights["cross"][0])[0].mean(0)[:, : len(source)]
+        np.testing.assert_allclose(attention.weights, expected, atol=1e-5)
+        assert (attention.weights.sum(-1) <= 1 + 1e-5).all()
+        best = [(max(range(len(row)), key=row.__getitem__), i) for i, row in enumerate(expected)]
+        assert attention.alignment == best
+
+
+def test_attention_is_that_of_the_last_but_one_layer(pairs, short_lines):
+    model = offset_logits(make_model(400, num_layers=3), {EOS_ID: 6.0})
+    translator = Translator(model, train_tokenizer(pairs, 400))
+    outputs = translator.translate_with_attention(tf.constant(short_lines[:2]))
+    target = np.pad(outputs["target"], ((0, 0), (1, 0)), constant_values=BOS_ID)[:, :-1]
+    inputs = {"source": outputs["source"], "target": target}
+    _, weights = model(inputs, return_attention_weights=True)
+    expected = np.asarray(weights["cross"][1]).mean(1)
+    np.testing.assert_allclose(outputs["weights"], expected, atol=1e-6)
+
+
+def test_models_decide_together_by_their_mean_probability(ending, short_lines):
+    translator = ending(make_model(400, num_layers=2, norm_first=False), beam_size=1)
+    library = library_of(translator.source_tokenizer)
+    alone = Translator(translator.models[0], translator.source_tokenizer, config=translator.config)
+    assert translator(short_lines) != alone(short_lines)
+    searched = search_lines(translator, short_lines[:3])
+    for line, (ids, log_prob) in zip(short_lines, searched, strict=False):
+        source = library.encode(line)
+        log_probs = forced_log_probs(translator.models, source, ids)
+        assert ids == log_probs.argmax(-1).tolist()
+        expected = log_probs[np.arange(len(ids)), ids].sum()
+        assert log_prob == pytest.approx(expected, rel=1e-4)
+    [score] = translator.score(short_lines[:1], ["der Hund"])
+    ids = [*library.encode("der Hund"), EOS_ID]
+    log_probs = forced_log_probs(translator.models, library.encode(short_lines[0]), ids)
+    assert score.log_prob == pytest.approx(log_probs[np.arange(len(ids)), ids].sum(), rel=1e-4)
+
+
+def test_an_ensemble_of_the_same_model_twice_is_that_model(ending, short_lines):
+    one = ending(num_hypotheses=2)
+    twice = Translator(one.models * 2, one.source_tokenizer, config=one.config)
+    for found, same in zip(one.nbest(short_lines), twice.nbest(short_lines), strict=True):
+        assert [translation.text for translation in found] == [t.text for t in same]
+        np.testing.assert_allclose([t.log_prob for t in found], [t.log_prob for t in same], 1e-4)
+
+
+def test_banned_pieces_never_appear(ending, short_lines):
+    free = ending()
+    library = library_of(free.source_tokenizer)
+
+    def pieces_of(translator):
+        found = search_lines(translator, short_lines)
+        return [library.id_to_piece(i) for ids, _ in found for i in ids if i != EOS_ID]
+
+    banned = sorted({*pieces_of(free)})[:5]
+    assert not {*banned} & {*pieces_of(ending(banned_pieces=banned))}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t, long: t.score([long], ["a"]), "`sources` .*at most 12 tokens.*in line 1"),
+        (lambda t, long: t.score(["a", "b"], ["a", long]), "`targets` .*in line 2"),
+        (lambda t, long: t.attend(["a", long]), "`lines` .*at most 12 tokens.*in line 2"),
+        (lambda t, long: t(["a", "b"], [long, ""]), "`prefixes` .*at most 12 tokens.*in line 1"),
+        (lambda t, long: t(["a"], ["", ""]), r"as many strings.*\[1, 2\]"),
+        (lambda t, long: t.score(["a"], []), r"as many strings.*\[1, 0\]"),
+    ],
+)
+def test_errors_name_the_argument(translator, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(translator, "the dog " * 20)
+
+
+def test_an_unknown_banned_piece(translator):
+    config = DecodingConfig(banned_pieces=("Donaudampfschiff",))
+    with pytest.raises(ValueError, match=r"`banned_pieces` must be pieces.*'Donaudampfschiff'"):
+        Translator(translator.models, translator.source_tokenizer, config=config)
+
+
+def test_no_lines_at_all(translator):
+    assert translator([]) == translator.nbest([], []) == translator.attend([]) == []
+    assert translator.score([], []) == []
+
+
 def test_a_vocabulary_of_another_size(translator):
     with pytest.raises(ValueError, match=r"`source_tokenizer` .*399 pieces.*one of 400 pieces"):
         Translator(make_model(399), translator.source_tokenizer)
 
 
+def test_a_second_model_of_another_vocabulary(translator):
+    with pytest.raises(ValueError, match=r"`source_tokenizer` .*399 pieces.*one of 400 pieces"):
+        Translator([*translator.models, make_model(399)], translator.source_tokenizer)
+
+
 def test_another_backend(translator, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(ValueError, match=r"set KERAS_BACKEND=tensorflow. Received: 'jax'"):
-        Translator(translator.model, translator.source_tokenizer)
+        Translator(translator.models[0], translator.source_tokenizer)
 
 
 def test_translator_of_a_run(translator, tmp_path):
@@ -305,13 +556,19 @@ def test_translator_of_a_run(translator, tmp_path):
     )
     with pytest.raises(FileNotFoundError, match=f"must have a checkpoint.*{tmp_path}"):
         Translator.of_run(run)
-    checkpoints.save(translator.model, 1, {"val_bleu": 20})
+    checkpoints.save(translator.models[0], 1, {"val_bleu": 20})
     other = vary(make_model(400), seed=2)
     checkpoints.save(other, 2, {"val_bleu": 10})
-    for name, model in (("best", translator.model), ("latest", other)):
-        found = Translator.of_run(run, name)
+    for name, model in (("best", translator.models[0]), ("latest", other)):
+        found = Translator.of_run(run, checkpoint=name)
         assert found.config is translator.config
-        for one, same in zip(found.model.get_weights(), model.get_weights(), strict=True):
+        for one, same in zip(found.models[0].get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(one, same)
     lines = ["the dog", "a small cat sees the old man"]
     assert Translator.of_run(run)(lines) == translator(lines)
+    other = SimpleNamespace(**vars(run))
+    both = Translator.of_run(run, other, checkpoint="latest")
+    assert [model.get_weights()[0].shape for model in both.models] == [(400, 16)] * 2
+    other.target_tokenizer = SubwordTokenizer.train(["the cat sat", "the dog ran"], 20)
+    with pytest.raises(ValueError, match="must have one target vocabulary"):
+        Translator.of_run(run, other)

@@ -15,6 +15,7 @@ from keras_transformer.layers import (
     scaled_dot_product_attention,
 )
 from keras_transformer.layers.attention import FusedGlorotUniform
+from keras_transformer.layers.cache import newest_slots
 
 pytestmark = pytest.mark.any_backend
 
@@ -149,10 +150,13 @@ def test_steps_of_self_attention_equal_its_call(policy):
     tolerance = 1e-5 if policy == "float32" else 5e-2
     causal = np.tri(5, dtype=bool)
     expected_output, expected_weights = (to_numpy(part) for part in layer(X, attention_mask=causal))
-    cache = layer.empty_cache(batch_size=3, max_length=6)
+    cache = layer.empty_cache(batch_size=3, slots=6)
     assert [tuple(part.shape) for part in cache] == [(3, 2, 6, 3), (3, 2, 6, 5)]
     for i in range(5):
-        output, weights, cache = layer.step(ops.cast(X[:, i : i + 1], policy[-8:]), cache, i)
+        x = ops.cast(X[:, i : i + 1], policy[-8:])
+        output, weights, cache = layer.step(
+            x, cache, newest_slots(i, 3, 1, HEADS), attention_mask=np.arange(6) <= i
+        )
         np.testing.assert_allclose(
             to_numpy(output)[:, 0], expected_output[:, i], tolerance, tolerance
         )
@@ -162,13 +166,48 @@ def test_steps_of_self_attention_equal_its_call(policy):
     assert all(part.dtype == layer.compute_dtype for part in map(ops.convert_to_tensor, cache))
 
 
-def test_a_step_writes_its_own_place_of_the_cache_and_no_other():
-    layer = make_self_attention()
+def test_steps_of_hypotheses_that_change_places_attend_to_their_own_past():
+    """The mask says whose past a slot is; the paper's formulas get the past as one sequence."""
+    layer, (steps, batch, beam) = make_self_attention(), (4, 2, 3)
+    generator = np.random.default_rng(1)
+    xs = generator.normal(size=(steps, batch, beam, 8)).astype("float32")
+    parents = generator.integers(0, beam, (steps, batch, beam))
+    cache = layer.empty_cache(batch, steps * beam)
+    for step, pasts in enumerate(references.pasts(parents)):
+        slots = np.arange(step + 1) * beam + pasts
+        mask = (slots[..., None] == np.arange(steps * beam)).any(2)
+        output, weights, cache = layer.step(
+            xs[step], cache, newest_slots(step, batch, beam, HEADS), mask[:, None]
+        )
+        for sentence, hypothesis in np.ndindex(batch, beam):
+            past = xs[np.arange(step + 1), sentence, pasts[sentence, hypothesis]]
+            expected_output, expected_weights = references.self_attention(
+                past[None], named(layer, ""), "", HEADS, KEY_DIM, np.tri(step + 1, dtype=bool)
+            )
+            found = to_numpy(output)[sentence, hypothesis]
+            np.testing.assert_allclose(found, expected_output[0, -1], atol=1e-5)
+            found = to_numpy(weights)[sentence, :, hypothesis, slots[sentence, hypothesis]]
+            np.testing.assert_allclose(found.T, expected_weights[0, :, -1], atol=1e-5)
+
+
+def test_a_step_writes_its_own_slots_of_the_cache_and_no_other():
+    layer, beam = make_self_attention(), 2
     before = [np.full((3, 2, 6, dim), 7.0, "float32") for dim in (KEY_DIM, VALUE_DIM)]
-    _, _, after = layer.step(X[:, :1], [ops.convert_to_tensor(part) for part in before], 2)
-    for new, old in zip(map(to_numpy, after), before, strict=True):
-        np.testing.assert_array_equal(np.delete(new, 2, axis=2), np.delete(old, 2, axis=2))
-        assert (new[:, :, 2] != 7.0).all()
+    for part in before:
+        part[:, :, 2:4] = 0.0  # Slots that are not written yet.
+    cache = [ops.convert_to_tensor(part) for part in before]
+    _, _, after = layer.step(
+        X[:, :beam], cache, newest_slots(1, 3, beam, HEADS), attention_mask=True
+    )
+    kernel = to_numpy(layer.query_key_value.kernel)
+    key, value = np.split(X[:, :beam] @ kernel, [6, 12], axis=-1)[1:]
+    for new, old, heads in zip(map(to_numpy, after), before, (key, value), strict=True):
+        np.testing.assert_array_equal(np.delete(new, [2, 3], axis=2), 7.0)
+        heads = heads.reshape(3, beam, HEADS, -1).transpose(0, 2, 1, 3)
+        np.testing.assert_allclose(new[:, :, 2:4], heads, atol=1e-5)
+        assert (old[:, :, 2:4] == 0.0).all()
+    for part, old in zip(cache, before, strict=True):
+        np.testing.assert_array_equal(to_numpy(part), old)
 
 
 def test_cross_attention_with_the_memory_projected_once_equals_its_call():

@@ -7,6 +7,7 @@ from references import to_numpy, weights_by_name
 
 from keras_transformer import TransformerConfig
 from keras_transformer.layers import Decoder, DecoderLayer, DecoderMask, PaddingMask
+from keras_transformer.layers.cache import newest_slots
 
 pytestmark = pytest.mark.any_backend
 
@@ -69,15 +70,50 @@ def test_steps_equal_a_call(norm_first):
     output, _, cross_weights = decoder(
         X, MEMORY, attention_mask=np.tri(5, dtype=bool), cross_attention_mask=memory_mask
     )
-    caches = decoder.start(MEMORY, max_length=6)
-    cross_keys = to_numpy(caches[0]["cross"][0])
+    keys_values = decoder.keys_values(MEMORY)
+    caches = decoder.empty_caches(batch_size=3, slots=6)
     for i in range(5):
-        step, weights, caches = decoder.step(X[:, i : i + 1], caches, i, memory_mask)
+        step, weights, caches = decoder.step(
+            X[:, i : i + 1],
+            caches,
+            keys_values,
+            newest_slots(i, 3, 1, 2),
+            np.arange(6) <= i,
+            memory_mask,
+        )
         np.testing.assert_allclose(to_numpy(step)[:, 0], to_numpy(output)[:, i], atol=1e-4)
         for found, expected in zip(weights, cross_weights, strict=True):
             expected = to_numpy(expected)[:, :, i]
             np.testing.assert_allclose(to_numpy(found)[:, :, 0], expected, atol=1e-5)
-    np.testing.assert_array_equal(to_numpy(caches[0]["cross"][0]), cross_keys)
+
+
+def test_hypotheses_side_by_side_equal_each_alone():
+    """Each goes its own way, and all read the one memory of their sentence."""
+    decoder, beam = make(Decoder), 2
+    ways = np.stack([X, X[:, ::-1]], 2)
+    keys_values = decoder.keys_values(MEMORY)
+    caches = decoder.empty_caches(3, 5 * beam)
+    expected = [
+        decoder(ways[:, :, i], MEMORY, np.tri(5, dtype=bool), MASKS["cross_attention_mask"])
+        for i in range(beam)
+    ]
+    for step in range(5):
+        slots = np.arange(5 * beam)
+        mask = (slots // beam <= step) & (slots % beam == np.arange(beam)[:, None])
+        output, weights, caches = decoder.step(
+            ways[:, step],
+            caches,
+            keys_values,
+            newest_slots(step, 3, beam, 2),
+            mask,
+            MASKS["cross_attention_mask"],
+        )
+        for i, (alone, _, cross_weights) in enumerate(expected):
+            alone = to_numpy(alone)[:, step]
+            np.testing.assert_allclose(to_numpy(output)[:, i], alone, atol=1e-4)
+            for found, one in zip(weights, cross_weights, strict=True):
+                found, one = to_numpy(found)[:, :, i], to_numpy(one)[:, :, step]
+                np.testing.assert_allclose(found, one, atol=1e-5)
 
 
 def test_dropout_is_active_in_training_only():

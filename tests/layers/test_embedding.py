@@ -42,6 +42,18 @@ def test_logits_are_x_times_the_transposed_matrix_in_float32(policy):
     np.testing.assert_allclose(to_numpy(logits), x @ matrix.T, tolerance, tolerance)
 
 
+@every_policy
+def test_a_kernel_at_hand_gives_the_same_logits(policy):
+    embedding, matrix = make(policy)
+    kernel = embedding.output_kernel()
+    assert keras.backend.standardize_dtype(kernel.dtype) == embedding.compute_dtype
+    np.testing.assert_allclose(to_numpy(kernel), matrix.T, *2 * [POLICIES[policy]])
+    x = ops.cast(np.random.default_rng(0).normal(size=(2, 3, D_MODEL)), embedding.compute_dtype)
+    found = embedding.logits(x, kernel)
+    assert keras.backend.standardize_dtype(found.dtype) == "float32"
+    np.testing.assert_array_equal(to_numpy(found), to_numpy(embedding(x, reverse=True)))
+
+
 def test_both_directions_read_the_one_matrix():
     embedding, matrix = make()
     assert len(embedding.trainable_variables) == 1

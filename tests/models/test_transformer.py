@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import references
 from keras import ops
+from random_models import vary
 from references import to_numpy, weights_by_name
 
 from keras_transformer import PRESETS, Transformer, TransformerConfig
@@ -274,10 +275,94 @@ def test_decode_step_gives_what_decode_gives(norm_first, positions):
     expected = to_numpy(model.decode(target, model.encode(SOURCE), SOURCE))
     state = model.start_decoding(SOURCE, max_length=7)
     for position in range(target.shape[1]):
-        logits, state = model.decode_step(target[:, position], state)
+        tokens = target[:, position : position + 1]
+        logits, state = model.decode_step(tokens, np.zeros_like(tokens), state)
         assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-        np.testing.assert_allclose(to_numpy(logits), expected[:, position], atol=1e-5)
+        np.testing.assert_allclose(to_numpy(logits)[:, 0], expected[:, position], atol=1e-5)
     assert int(state["index"]) == 5
+
+
+STEPS, BEAM = 6, 3
+# Any token but padding; from the second step on, hypotheses change places, double and vanish.
+TOKENS = np.random.default_rng(2).integers(1, 13, (STEPS, 3, BEAM)).astype("int32")
+PARENTS = np.random.default_rng(3).integers(0, BEAM, (STEPS, 3, BEAM)).astype("int32")
+
+
+def decode_steps(model, state, rows=slice(None), steps=range(STEPS)):
+    """The logits of some steps, `[steps, batch, beam, vocab_size]`, and the state after them."""
+    found = []
+    for step in steps:
+        logits, state = model.decode_step(TOKENS[step][rows], PARENTS[step][rows], state)
+        found.append(to_numpy(logits))
+    return np.stack(found), state
+
+
+def own_targets():
+    """What each hypothesis of each step has said, padded: `[steps, batch, beam, steps]`."""
+    targets = np.zeros((STEPS, 3, BEAM, STEPS), "int32")
+    for step, pasts in enumerate(references.pasts(PARENTS)):
+        for sentence, beam in np.ndindex(3, BEAM):
+            for earlier, number in enumerate(pasts[sentence, beam]):
+                targets[step, sentence, beam, earlier] = TOKENS[earlier, sentence, number]
+    return targets
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+def test_steps_of_hypotheses_equal_a_decode_of_what_each_has_said(norm_first, positions):
+    model = vary(make_model(norm_first=norm_first, positions=positions), seed=0)
+    logits, _ = decode_steps(model, model.start_decoding(SOURCE, STEPS, BEAM))
+    sources = np.broadcast_to(SOURCE[None, :, None], (STEPS, 3, BEAM, 6)).reshape(-1, 6)
+    targets = own_targets().reshape(-1, STEPS)
+    expected = to_numpy(model.decode(targets, model.encode(sources), sources))
+    expected = expected.reshape(STEPS, 3, BEAM, STEPS, -1)
+    for step in range(STEPS):
+        np.testing.assert_allclose(logits[step], expected[step, :, :, step], 1e-4, 1e-4)
+
+
+def test_coverage_is_the_sum_of_the_attention_weights():
+    """Of the last layer, mean of the heads, over what each hypothesis has said itself."""
+    model = vary(make_model(), seed=0)
+    _, state = decode_steps(model, model.start_decoding(SOURCE, STEPS, BEAM, coverage=True))
+    inputs = {"source": np.repeat(SOURCE, BEAM, 0), "target": own_targets()[-1].reshape(-1, STEPS)}
+    _, weights = model(inputs, return_attention_weights=True)
+    expected = to_numpy(weights["cross"][-1]).mean(1).sum(1).reshape(3, BEAM, 6)
+    found = to_numpy(state["coverage"])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert (found[:, 0] != found[:, 1]).any()
+    assert "coverage" not in model.start_decoding(SOURCE, STEPS, BEAM)
+
+
+@pytest.mark.parametrize("room", [3, 5])
+def test_a_resized_state_goes_on_as_one_that_had_room_from_the_start(room):
+    """From no room at all, as a search begins, over a change of the batch in the midst."""
+    model, rows = vary(make_model(), seed=0), np.array([2, 0], "int32")
+    whole = model.start_decoding(SOURCE, STEPS, BEAM, coverage=True)
+    expected, whole = decode_steps(model, whole)
+    state = model.start_decoding(SOURCE, 0, BEAM, coverage=True)
+    state = model.resize_decoding(state, np.arange(3, dtype="int32"), room)
+    before, state = decode_steps(model, state, steps=range(3))
+    state = model.resize_decoding(state, rows, STEPS)
+    after, state = decode_steps(model, state, rows, steps=range(3, STEPS))
+    np.testing.assert_allclose(before, expected[:3], 1e-5, 1e-5)
+    np.testing.assert_allclose(after, expected[3:][:, rows], 1e-5, 1e-5)
+    coverage = to_numpy(whole["coverage"])[rows]
+    np.testing.assert_allclose(to_numpy(state["coverage"]), coverage, 1e-5, 1e-5)
+    assert int(state["index"]) == STEPS
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_steps_in_low_precision_are_near_those_of_float32(policy):
+    model, mixed = make_model(), make_model(dtype=policy)
+    mixed.set_weights(model.get_weights())
+    expected, _ = decode_steps(model, model.start_decoding(SOURCE, STEPS, BEAM))
+    logits, state = decode_steps(mixed, mixed.start_decoding(SOURCE, STEPS, BEAM, coverage=True))
+    assert logits.dtype == "float32"
+    assert np.isfinite(logits).all()
+    np.testing.assert_allclose(logits, expected, atol=0.1 if policy == "mixed_bfloat16" else 0.02)
+    for x in keras.tree.flatten([state["caches"], state["coverage"]]):
+        assert keras.backend.standardize_dtype(x.dtype) == mixed.compute_dtype
+        assert np.isfinite(to_numpy(x)).all()
 
 
 @pytest.mark.parametrize(
