@@ -94,10 +94,10 @@ def forced_prefix(allowed: Any, logits: Any, live: Any, index: Any) -> Any:
         >>> options = {"constraints": [forced_prefix], "inputs": {"prefix": np.array([[5, 7]])}}
         >>> found = greedy_search(step, state, limits, 5, **options)
     """
-    prefix = live.inputs["prefix"]
-    prefix_length = ops.shape(prefix)[1]
-    token = ops.take(prefix, ops.clip(index, 0, prefix_length - 1), axis=1)
-    forced = ops.logical_and(index < prefix_length, ops.not_equal(token, PAD_ID))
+    # One column more, of padding, for all steps after the longest prefix.
+    prefix = ops.pad(live.inputs["prefix"], [[0, 0], [0, 1]])
+    token = ops.take(prefix, ops.minimum(index, ops.shape(prefix)[1] - 1), axis=1)
+    forced = ops.not_equal(token, PAD_ID)
     is_token = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), ops.expand_dims(token, 1))
     only = ops.where(ops.expand_dims(is_token, 1), logits, -math.inf)
     return ops.where(ops.expand_dims(forced, (1, 2)), only, allowed)
@@ -105,8 +105,7 @@ def forced_prefix(allowed: Any, logits: Any, live: Any, index: Any) -> Any:
 
 def _shifted(ids: Any, offset: int) -> Any:
     """Moves tokens to the left, so that a position shows the token `offset` after it."""
-    length = ops.shape(ids)[2]
-    return ops.pad(ids[:, :, offset:], [[0, 0], [0, 0], [0, ops.minimum(offset, length)]])
+    return ops.concatenate([ids[:, :, offset:], ops.zeros_like(ids[:, :, :offset])], axis=2)
 
 
 def _minus_infinity_at(ids: Sequence[int], vocab_size: int) -> np.ndarray:

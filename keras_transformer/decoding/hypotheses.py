@@ -95,7 +95,9 @@ def start(
         tokens=ops.full((batch_size, beam_size), BOS_ID, "int32"),
         parents=ops.zeros((batch_size, 1), "int32") + ops.arange(beam_size, dtype="int32"),
         ids=ops.full((batch_size, beam_size, max_length), PAD_ID, "int32"),
-        log_probs=ops.zeros((batch_size, 1)) + ops.convert_to_tensor(log_probs, "float32"),
+        log_probs=ops.where(
+            ops.expand_dims(done, 1), -math.inf, ops.convert_to_tensor(log_probs, "float32")
+        ),
         ended=Hypotheses(
             ids=ops.full((batch_size, num_hypotheses, max_length), PAD_ID, "int32"),
             log_probs=nothing,

@@ -70,7 +70,7 @@ def test_limits():
 
 def test_constraints_and_a_prefix():
     model, plain = transformer_in_python(seed=187)
-    prefix = np.array([[7, 4], [9, 0], [0, 0], [4, 5]], "int32")
+    prefix = np.array([[7, 4], [9, 0], [10, 5], [4, 5]], "int32")
     config = DecodingConfig(beam_size=3, min_length=3, no_repeat_ngram=1, max_extra_tokens=1)
     found = search_translations([model], SOURCE, config, banned_ids=[1, 4], prefix=prefix)
     expected = []
@@ -82,8 +82,9 @@ def test_constraints_and_a_prefix():
             too_short = {EOS_ID} if len(ids) < 3 else set()
             return anything(ids, vocab) - {1, 4} - set(ids) - too_short
 
-        # A prefix makes room for itself and an eos.
-        expected += expected_of([plain[i]], [length + 1 + 2 + 1], config, allowed=allowed)
+        # There is room for a prefix and an eos, whatever the source's length allows.
+        limit = max(length + 1, np.count_nonzero(prefix[i]) + 1)
+        expected += expected_of([plain[i]], [limit], config, allowed=allowed)
     assert_found(found, expected, rtol=1e-4)
 
 
