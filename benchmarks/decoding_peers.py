@@ -35,7 +35,7 @@ def ours(model: Transformer, threads: int) -> Translate:
                 beam_size=beam_size,
                 length_penalty=0.0,
                 max_extra_tokens=extra,
-                min_length=length or 0,
+                min_length=length or 1,
             )
             graphs[beam_size, length, extra] = tf.function(
                 lambda source: search_translations([model], source, config).ids[:, 0],
@@ -112,7 +112,7 @@ def marian(model: Transformer, threads: int) -> Translate:
                     length_penalty=0.0,
                     early_stopping=False,
                     max_new_tokens=length or ids.shape[1] + 50,
-                    min_new_tokens=length,
+                    min_new_tokens=length or 1,
                 )
             return [until_eos(row[1:]) for row in found.tolist()]
 

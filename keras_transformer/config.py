@@ -281,10 +281,13 @@ class DecodingConfig:
         beam_size: Hypotheses that are extended side by side (Section 6.1: 4); 1 is greedy search.
         length_penalty: alpha, exponent of the length penalty (Section 6.1: 0.6).
         coverage_penalty: beta, weight of GNMT's penalty for source tokens that get no attention.
+        early_stopping: End the search of a sentence once `beam_size` hypotheses have ended, and not
+            only when no other can win any more. Faster, and almost as good.
         num_hypotheses: Translations of each sentence, at most `beam_size` unless sampled.
         max_extra_tokens: A translation has at most this many tokens more than its source
             (Section 6.1: input length + 50).
-        min_length: Least tokens of a translation.
+        min_length: Least tokens of a translation, eos not counted. With 0, a beam finds the empty
+            translation of some sentences.
         no_repeat_ngram: Allow no sequence of so many tokens twice in a translation; 0 allows all.
         banned_pieces: Pieces of the vocabulary that no translation contains.
         sampling: Draw translations at random in place of a beam.
@@ -298,9 +301,10 @@ class DecodingConfig:
     beam_size: int = 4
     length_penalty: float = 0.6
     coverage_penalty: float = 0.0
+    early_stopping: bool = False
     num_hypotheses: int = 1
     max_extra_tokens: int = 50
-    min_length: int = 0
+    min_length: int = 1
     no_repeat_ngram: int = 0
     banned_pieces: tuple[str, ...] = ()
     sampling: bool = False

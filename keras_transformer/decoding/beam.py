@@ -37,7 +37,7 @@ def beam_search(
         beam_size: Hypotheses that are extended. A beam of one is greedy search.
         alpha: Exponent of the length penalty.
         num_hypotheses: n, hypotheses to return, at most `beam_size`.
-        **options: `bonus`, `constraints`, `inputs` and `resize` of `search`.
+        **options: `early_stopping`, `bonus`, `constraints`, `inputs` and `resize` of `search`.
 
     Returns:
         The best n hypotheses of each sentence.

@@ -51,7 +51,8 @@ class Live(NamedTuple):
         parents: int32 `[batch, beam]`, which hypothesis of the last step each one continues.
         ids: int32 `[batch, beam, length]`, all tokens.
         log_probs: float32 `[batch, beam]`; -inf for a hypothesis that is none.
-        ended: The best hypotheses that have ended.
+        num_ended: int32 `[batch]`, hypotheses that have ended.
+        ended: The best of them.
         inputs: Tensors `[batch, ...]` that constraints and proposals read.
     """
 
@@ -62,6 +63,7 @@ class Live(NamedTuple):
     parents: Any
     ids: Any
     log_probs: Any
+    num_ended: Any
     ended: Hypotheses
     inputs: Mapping[str, Any]
 
@@ -98,6 +100,7 @@ def start(
         log_probs=ops.where(
             ops.expand_dims(done, 1), -math.inf, ops.convert_to_tensor(log_probs, "float32")
         ),
+        num_ended=ops.zeros((batch_size,), "int32"),
         ended=Hypotheses(
             ids=ops.full((batch_size, num_hypotheses, max_length), PAD_ID, "int32"),
             log_probs=nothing,
@@ -127,8 +130,10 @@ def advance(live: Live, candidates: Candidates, scores: Any, index: Any) -> Live
     ends = ops.logical_or(ops.equal(tokens, EOS_ID), at_limit)
     in_beam = ops.arange(num_candidates) < beam_size
     exists = ops.logical_and(in_beam, log_probs > -math.inf)
-    scores = ops.where(ops.logical_and(ends, exists), scores, -math.inf)
+    end_now = ops.logical_and(ends, exists)
+    scores = ops.where(end_now, scores, -math.inf)
     ended = _best(live.ended, Hypotheses(ids, log_probs, scores))
+    num_ended = live.num_ended + ops.sum(ops.cast(end_now, "int32"), axis=1)
 
     log_probs = ops.where(ends, -math.inf, log_probs)
     if num_candidates > beam_size:
@@ -136,10 +141,17 @@ def advance(live: Live, candidates: Candidates, scores: Any, index: Any) -> Live
         ids, tokens, parents = (
             take_beams(x, ops.cast(kept, "int32")) for x in (ids, tokens, parents)
         )
-    return live._replace(ids=ids, tokens=tokens, parents=parents, log_probs=log_probs, ended=ended)
+    return live._replace(
+        ids=ids,
+        tokens=tokens,
+        parents=parents,
+        log_probs=log_probs,
+        num_ended=num_ended,
+        ended=ended,
+    )
 
 
-def stop(live: Live, length: Any, alpha: float) -> Live:
+def stop(live: Live, length: Any, alpha: float, early: bool) -> Live:
     """Marks sentences as done when no live hypothesis can beat the worst that is kept.
 
     A log-probability only falls, so the best that a hypothesis can reach is its own now under the
@@ -149,10 +161,14 @@ def stop(live: Live, length: Any, alpha: float) -> Live:
         live: The hypotheses.
         length: int32 scalar, their length.
         alpha: Exponent of the length penalty.
+        early: Whether a sentence is done, too, once as many hypotheses have ended as its beam
+            holds.
     """
     longest = length_penalty(live.limits if alpha > 0 else length + 1, alpha)
     reachable = ops.max(live.log_probs, axis=1) / longest
     done = ops.logical_or(live.done, live.ended.scores[:, -1] >= reachable)
+    if early:
+        done = ops.logical_or(done, live.num_ended >= live.tokens.shape[1])
     # Rounding must not let a hypothesis in that could not win.
     log_probs = ops.where(ops.expand_dims(done, 1), -math.inf, live.log_probs)
     return live._replace(done=done, log_probs=log_probs)

@@ -86,6 +86,7 @@ def search_translations(
         max_length,
         beam_size=config.beam_size,
         alpha=config.length_penalty,
+        early_stopping=config.early_stopping,
         **options,
     )
 

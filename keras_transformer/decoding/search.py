@@ -49,6 +49,7 @@ def search(
     starting: Sequence[float] = (0.0,),
     num_hypotheses: int = 1,
     alpha: float = 0.0,
+    early_stopping: bool = False,
     bonus: Callable[[Any], Any] | None = None,
     constraints: Sequence[Constraint] = (),
     inputs: Mapping[str, Any] | None = None,
@@ -69,6 +70,8 @@ def search(
             none before the first step.
         num_hypotheses: n, hypotheses to return.
         alpha: Exponent of the length penalty that orders them.
+        early_stopping: Whether a sentence is done, too, once as many hypotheses have ended as its
+            beam holds, whatever the others could become.
         bonus: Takes the state after a step; gives what is added to the score of a hypothesis that
             ends there, float `[batch, beam]`, at most 0. None for nothing.
         constraints: See `Constraint`; applied in their order.
@@ -100,8 +103,8 @@ def search(
         scores = candidates.log_probs / length_penalty(index + 1, alpha)
         if bonus is not None:
             scores = scores + take_beams(bonus(state), candidates.parents)
-        live = stop(advance(live, candidates, scores, index), index + 1, alpha)
-        return index + 1, live, state
+        live = advance(live, candidates, scores, index)
+        return index + 1, stop(live, index + 1, alpha, early_stopping), state
 
     limits = ops.minimum(limits, max_length)
     live = start(limits, max_length, starting, num_hypotheses, inputs or {})
