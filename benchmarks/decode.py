@@ -4,12 +4,14 @@
 tokens, 32 sentences and one sentence, greedy and beam 4. `--run RUN --corpus PREFIX` runs a trained
 model on a corpus instead, whole and as 50 single sentences. All peers take their turns in one
 process; medians of `--rounds` rounds and ratios to CTranslate2 float32 are printed, with the
-versions. Needs `pip install -e ".[benchmarks]"`.
+versions, and what memory the process took at most: that of one peer with `--peers NAME`. Needs
+`pip install -e ".[benchmarks]"`.
 """
 
 import argparse
 import importlib.metadata
 import os
+import resource
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -49,10 +51,10 @@ def measure(translators, sentences, beam_size, length, rounds):
 
 def report(title, seconds, outputs, single=False):
     """Prints a Markdown table."""
-    reference = np.median(seconds[REFERENCE])
-    same = outputs[REFERENCE]
+    first = REFERENCE if REFERENCE in seconds else next(iter(seconds))
+    reference, same = np.median(seconds[first]), outputs[first]
     print(f"\n{title}\n")
-    print("| | median | range | output tokens/s | of CTranslate2 float32 | same output |")
+    print(f"| | median | range | output tokens/s | of {first} | same output |")
     print("|---|---|---|---|---|---|")
     for name, times in seconds.items():
         median, tokens = np.median(times), sum(map(len, outputs[name]))
@@ -83,8 +85,8 @@ def random_workloads(arguments):
     yield (
         Transformer(config),
         (
-            ("32 sentences", sentences, 32, False),
-            ("one sentence", sentences[:1], 32, True),
+            (f"32 sentences to {arguments.length} tokens", sentences, arguments.length, False),
+            (f"one sentence to {arguments.length} tokens", sentences[:1], arguments.length, True),
         ),
     )
 
@@ -115,6 +117,7 @@ def main() -> None:
     parser.add_argument("--vocab_size", type=int, default=16000)
     parser.add_argument("--run", help="A run directory, in place of random weights.")
     parser.add_argument("--corpus", help="The corpus that the run translates.")
+    parser.add_argument("--length", type=int, default=32, help="Output tokens, of random weights.")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -127,8 +130,14 @@ def main() -> None:
     print(f"{arguments.threads} threads; {versions}")
     workloads = trained_workloads if arguments.run else random_workloads
     for model, parts in workloads(arguments):
-        chosen = [name for name in arguments.peers if not (arguments.run and name == "KerasHub")]
-        chosen = [REFERENCE, *(name for name in chosen if name != REFERENCE)]
+        chosen = set(arguments.peers)
+        if arguments.run:
+            # Its twin has random weights.
+            chosen.discard("KerasHub")
+        if model.config.norm_first:
+            # It has post-norm alone.
+            chosen.discard("Hugging Face Marian")
+        chosen = [name for name in PEERS if name in chosen]
         translators = {name: PEERS[name](model, arguments.threads) for name in chosen}
         for title, sentences, length, single in parts:
             turns = {
@@ -139,6 +148,7 @@ def main() -> None:
                 seconds, outputs = measure(turns, sentences, beam_size, length, arguments.rounds)
                 search = "greedy" if beam_size == 1 else f"beam {beam_size}"
                 report(f"{title}, {search}", seconds, outputs, single)
+    print(f"\nPeak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":
