@@ -32,8 +32,8 @@ demo: install
 	$(BIN)/python examples/python/translate.py $$(ls -d $(EXPORT)/* | sort -V | tail -n 1) $(SENTENCES)
 
 test: $(VENV)/installed-test
-	$(BIN)/pytest
-	KERAS_BACKEND=jax $(BIN)/pytest -m any_backend
+	$(BIN)/pytest -n 2 --dist loadfile
+	KERAS_BACKEND=jax $(BIN)/pytest -n 2 --dist loadfile -m any_backend
 
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -45,7 +45,7 @@ def make(tokenizers):
 
 def with_beam(translator, beam_size):
     """The same without a length penalty, of which CTranslate2 has another."""
-    config = DecodingConfig(beam_size=beam_size, length_penalty=0.0)
+    config = DecodingConfig(beam_size=beam_size, length_penalty=0.0, min_length=0)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     return Translator(translator.models, *tokenizers, config)
 

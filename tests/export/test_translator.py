@@ -271,7 +271,11 @@ def test_score_of_an_empty_translation_is_that_of_eos(pairs):
             variable.assign(shift if variable.path.endswith("beta") else np.zeros(variable.shape))
     logits = matrix @ shift
     assert logits.argmax() == EOS_ID
-    [translation], [score] = in_graph(Translator(model, train_tokenizer(pairs, 400)), ["the dog"])
+    tokenizer = train_tokenizer(pairs, 400)
+    [translation], _ = in_graph(Translator(model, tokenizer), ["the dog"])
+    assert translation != b"", "by default there is a translation"
+    translator = Translator(model, tokenizer, config=DecodingConfig(min_length=0))
+    [translation], [score] = in_graph(translator, ["the dog"])
     assert translation == b""
     np.testing.assert_allclose(score, logits[EOS_ID] - np.log(np.exp(logits).sum()), rtol=1e-4)
 
@@ -464,7 +468,7 @@ def test_attention_is_that_of_the_last_but_one_layer(pairs, short_lines):
 
 
 def test_models_decide_together_by_their_mean_probability(ending, short_lines):
-    translator = ending(make_model(400, num_layers=2, norm_first=False), beam_size=1)
+    translator = ending(make_model(400, num_layers=2, norm_first=False), beam_size=1, min_length=0)
     library = library_of(translator.source_tokenizer)
     alone = Translator(translator.models[0], translator.source_tokenizer, config=translator.config)
     assert translator(short_lines) != alone(short_lines)
