@@ -81,7 +81,10 @@ def random_workloads(arguments):
     keras.utils.set_random_seed(1)
     config = TransformerConfig.preset(arguments.preset, vocab_size=arguments.vocab_size)
     rng = np.random.default_rng(0)
-    sentences = [[*rng.integers(4, config.vocab_size, 23).tolist(), EOS_ID] for _ in range(32)]
+    sentences = [
+        [*rng.integers(4, config.vocab_size, arguments.source_length - 1).tolist(), EOS_ID]
+        for _ in range(32)
+    ]
     yield (
         Transformer(config),
         (
@@ -117,6 +120,7 @@ def main() -> None:
     parser.add_argument("--vocab_size", type=int, default=16000)
     parser.add_argument("--run", help="A run directory, in place of random weights.")
     parser.add_argument("--corpus", help="The corpus that the run translates.")
+    parser.add_argument("--source_length", type=int, default=24, help="At most `--length`.")
     parser.add_argument("--length", type=int, default=32, help="Output tokens, of random weights.")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
