@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator, Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -90,16 +91,11 @@ def _add_corpora(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from keras_transformer.data.corpora import open_corpus
     from keras_transformer.evaluation import score_corpus
     from keras_transformer.export.open_translator import open_runs
-    from keras_transformer.training.run import open_run
 
     translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
-    data = open_run(arguments.run).config.data
-    for spec in arguments.corpus:
-        corpus = open_corpus(spec, data.source_language, data.target_language)
-        sources, references = zip(*corpus, strict=True)
+    for spec, sources, references in _read_corpora(arguments):
         translations = translator(sources, progress=True)
         print(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
 
@@ -118,21 +114,27 @@ def _translate(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    from keras_transformer.data.corpora import open_corpus
     from keras_transformer.export.open_translator import open_runs
-    from keras_transformer.training.run import open_run
 
     translator = open_runs([arguments.run], arguments.checkpoint, {})
-    data = open_run(arguments.run).config.data
-    for spec in arguments.corpus:
-        corpus = open_corpus(spec, data.source_language, data.target_language)
-        sources, targets = zip(*corpus, strict=True)
+    for _, sources, targets in _read_corpora(arguments):
         for score in translator.score(sources, targets, progress=True):
             line = f"{score.log_prob:.4f}"
             if arguments.per_token:
                 tokens = zip(score.pieces, score.piece_log_probs, strict=True)
                 line += "\t" + " ".join(f"{piece} {value:.4f}" for piece, value in tokens)
             print(line)
+
+
+def _read_corpora(arguments: argparse.Namespace) -> Iterator[tuple[str, Sequence, Sequence]]:
+    """Gives each corpus of the command line: its name, its sources and its targets."""
+    from keras_transformer.data.corpora import open_corpus
+    from keras_transformer.training.run import open_run
+
+    data = open_run(arguments.run).config.data
+    for spec in arguments.corpus:
+        corpus = open_corpus(spec, data.source_language, data.target_language)
+        yield spec, *zip(*corpus, strict=True)
 
 
 if __name__ == "__main__":

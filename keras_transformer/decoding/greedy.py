@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live
+from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live, themselves
 from keras_transformer.decoding.search import Step, search
 from keras_transformer.decoding.top_k import top_k
 
@@ -39,5 +39,5 @@ def propose_best(logits: Any, log_normalizer: Any, live: Live, index: Any) -> Ca
     """Extends each hypothesis by its most probable token; see `search.Propose`."""
     values, tokens = top_k(logits, 1)
     log_probs = live.log_probs + ops.squeeze(values, 2) - log_normalizer
-    own = ops.zeros_like(live.parents) + ops.arange(live.parents.shape[1], dtype="int32")
+    own = themselves(*ops.shape(live.parents))
     return Candidates(ops.squeeze(tokens, 2), own, log_probs)

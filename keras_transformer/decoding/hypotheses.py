@@ -68,6 +68,11 @@ class Live(NamedTuple):
     inputs: Mapping[str, Any]
 
 
+def themselves(batch_size: Any, beam_size: int) -> Any:
+    """Returns int32 `[batch, beam]`: the parents of hypotheses that each continue themselves."""
+    return ops.zeros((batch_size, 1), "int32") + ops.arange(beam_size, dtype="int32")
+
+
 def start(
     limits: Any,
     max_length: Any,
@@ -95,7 +100,7 @@ def start(
         limits=limits,
         done=done,
         tokens=ops.full((batch_size, beam_size), BOS_ID, "int32"),
-        parents=ops.zeros((batch_size, 1), "int32") + ops.arange(beam_size, dtype="int32"),
+        parents=themselves(batch_size, beam_size),
         ids=ops.full((batch_size, beam_size, max_length), PAD_ID, "int32"),
         log_probs=ops.where(
             ops.expand_dims(done, 1), -math.inf, ops.convert_to_tensor(log_probs, "float32")

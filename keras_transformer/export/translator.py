@@ -185,7 +185,7 @@ class Translator:
             rows = self._map(self._serve_nbest, lines, progress=progress)
         else:
             prefixes = encode(prefixes)
-            self._check_lengths("prefixes", prefixes, self.target_tokenizer, self.max_length)
+            self._check_lengths("prefixes", prefixes, self.target_tokenizer)
             rows = self._map(self._serve_prefixed, lines, prefixes, progress=progress)
         return [
             [
@@ -215,8 +215,8 @@ class Translator:
             ValueError: If a source or a target is longer than the model's maximum.
         """
         sources, targets = encode(sources), encode(targets)
-        self._check_lengths("sources", sources, self.source_tokenizer, self.max_length)
-        self._check_lengths("targets", targets, self.target_tokenizer, self.max_length)
+        self._check_lengths("sources", sources, self.source_tokenizer)
+        self._check_lengths("targets", targets, self.target_tokenizer)
         pieces = self.target_tokenizer.pieces
         scores = []
         for row in self._map(self._serve_scores, sources, targets, progress=progress):
@@ -236,7 +236,7 @@ class Translator:
             ValueError: If a line is longer than the model's maximum.
         """
         lines = encode(lines)
-        self._check_lengths("lines", lines, self.source_tokenizer, self.max_length)
+        self._check_lengths("lines", lines, self.source_tokenizer)
         rows = self._map(self._serve_attention, lines, progress=progress)
         return [self._attention_of(**row) for row in rows]
 
@@ -364,12 +364,12 @@ class Translator:
                 )
         return [ids[piece] for piece in self.config.banned_pieces]
 
-    def _check_lengths(self, name, lines, tokenizer, most) -> None:
+    def _check_lengths(self, name, lines, tokenizer) -> None:
         lengths = tokenizer.tokenize(lines).row_lengths().numpy()
-        for i in np.flatnonzero(lengths > most)[:1]:
+        for i in np.flatnonzero(lengths > self.max_length)[:1]:
             raise ValueError(
-                f"`{name}` must be strings of at most {most} tokens, eos included. Received: "
-                f"{lengths[i]} tokens in line {i + 1}"
+                f"`{name}` must be strings of at most {self.max_length} tokens, eos included. "
+                f"Received: {lengths[i]} tokens in line {i + 1}"
             )
 
     def _check_vocabularies(self) -> None:
