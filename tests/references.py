@@ -217,3 +217,21 @@ def pasts(parents):
             rows.append([[*past, i] for i, past in enumerate(earlier)])
         found.append(np.array(rows, int))
     return found
+
+
+def cut_plainly(tokens, most, vocabulary):
+    """Cuts a source that is too long: after the last sentence that fits, else the last word."""
+    pieces, rest = [], list(tokens)
+    while len(rest) > most:
+        texts = [vocabulary[i] for i in rest]
+        word_ends = [n for n in range(1, most + 1) if texts[n].startswith("\u2581")]
+        sentence_ends = [
+            n
+            for n in range(1, most + 1)
+            if (text := texts[n - 1].rstrip("\"')]\u201c\u201d\u2019\u00bb\u300d\u300f\uff09"))
+            and (text[-1] in "\u3002\uff01\uff1f" or (n in word_ends and text[-1] in ".!?\u2026"))
+        ]
+        cut = max(sentence_ends or word_ends or [most])
+        pieces.append(rest[:cut])
+        rest = rest[cut:]
+    return [*pieces, rest]

@@ -18,7 +18,7 @@ def beam_search(
     max_length: Any,
     *,
     beam_size: int = 4,
-    alpha: float = 0.6,
+    alpha: Any = 0.6,
     num_hypotheses: int = 1,
     **options: Any,
 ) -> Hypotheses:
@@ -35,7 +35,7 @@ def beam_search(
         limits: int32 `[batch]`, most tokens of each sentence, eos included.
         max_length: Most tokens of any sentence.
         beam_size: Hypotheses that are extended. A beam of one is greedy search.
-        alpha: Exponent of the length penalty.
+        alpha: Exponent of the length penalty: a float, or one for each sentence, float `[batch]`.
         num_hypotheses: n, hypotheses to return, at most `beam_size`.
         **options: `early_stopping`, `bonus`, `constraints`, `inputs` and `resize` of `search`.
 

@@ -46,6 +46,7 @@ class Live(NamedTuple):
     Args:
         rows: int32 `[batch]`, their places in the whole batch.
         limits: int32 `[batch]`, most tokens of each sentence.
+        alpha: float32 `[batch]`, exponent of each sentence's length penalty.
         done: bool `[batch]`, whether nothing can change the result any more.
         tokens: int32 `[batch, beam]`, the newest tokens.
         parents: int32 `[batch, beam]`, which hypothesis of the last step each one continues.
@@ -58,6 +59,7 @@ class Live(NamedTuple):
 
     rows: Any
     limits: Any
+    alpha: Any
     done: Any
     tokens: Any
     parents: Any
@@ -75,6 +77,7 @@ def themselves(batch_size: Any, beam_size: int) -> Any:
 
 def start(
     limits: Any,
+    alpha: Any,
     max_length: Any,
     log_probs: Any,
     num_hypotheses: int,
@@ -84,6 +87,7 @@ def start(
 
     Args:
         limits: int32 `[batch]`.
+        alpha: Exponent of the length penalty, a float or float `[batch]`.
         max_length: Length of the ids.
         log_probs: The hypotheses that there are at first, `[beam]`: 0 for one, -inf for none.
         num_hypotheses: Ended hypotheses to keep.
@@ -98,6 +102,7 @@ def start(
     return Live(
         rows=ops.arange(batch_size, dtype="int32"),
         limits=limits,
+        alpha=ops.broadcast_to(ops.convert_to_tensor(alpha, "float32"), ops.shape(limits)),
         done=done,
         tokens=ops.full((batch_size, beam_size), BOS_ID, "int32"),
         parents=themselves(batch_size, beam_size),
@@ -156,7 +161,7 @@ def advance(live: Live, candidates: Candidates, scores: Any, index: Any) -> Live
     )
 
 
-def stop(live: Live, length: Any, alpha: float, early: bool) -> Live:
+def stop(live: Live, length: Any, early: bool) -> Live:
     """Marks sentences as done when no live hypothesis can beat the worst that is kept.
 
     A log-probability only falls, so the best that a hypothesis can reach is its own now under the
@@ -165,12 +170,11 @@ def stop(live: Live, length: Any, alpha: float, early: bool) -> Live:
     Args:
         live: The hypotheses.
         length: int32 scalar, their length.
-        alpha: Exponent of the length penalty.
         early: Whether a sentence is done, too, once as many hypotheses have ended as its beam
             holds.
     """
-    longest = length_penalty(live.limits if alpha > 0 else length + 1, alpha)
-    reachable = ops.max(live.log_probs, axis=1) / longest
+    favoured = ops.where(live.alpha > 0, live.limits, length + 1)
+    reachable = ops.max(live.log_probs, axis=1) / length_penalty(favoured, live.alpha)
     done = ops.logical_or(live.done, live.ended.scores[:, -1] >= reachable)
     if early:
         done = ops.logical_or(done, live.num_ended >= live.tokens.shape[1])

@@ -29,6 +29,8 @@ def search_translations(
     *,
     banned_ids: Sequence[int] = (),
     prefix: Any = None,
+    max_tokens: Any = None,
+    alpha: Any = None,
 ) -> Hypotheses:
     """Searches translations of source ids.
 
@@ -39,6 +41,10 @@ def search_translations(
         banned_ids: Target tokens that are never chosen.
         prefix: int32 `[batch, prefix_length]`, tokens that translations begin with, then padding;
             None for none.
+        max_tokens: int32 `[batch]`, most tokens of each translation, eos included, at least 1; None
+            for no other bound than those of `config` and the model.
+        alpha: float32 `[batch]`, exponent of each sentence's length penalty; None for that of
+            `config`.
 
     Returns:
         The best `config.num_hypotheses` translations of each sentence.
@@ -49,6 +55,8 @@ def search_translations(
         (1, 1)
     """
     limits, max_length = _lengths(models[0], source, config, prefix)
+    if max_tokens is not None:
+        limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
     num_beams = config.num_hypotheses if config.sampling else config.beam_size
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
@@ -85,7 +93,7 @@ def search_translations(
         limits,
         max_length,
         beam_size=config.beam_size,
-        alpha=config.length_penalty,
+        alpha=config.length_penalty if alpha is None else alpha,
         early_stopping=config.early_stopping,
         **options,
     )

@@ -5,15 +5,16 @@ from typing import Any
 from keras import ops
 
 
-def length_penalty(length: Any, alpha: float) -> Any:
+def length_penalty(length: Any, alpha: Any) -> Any:
     """Computes ((5 + |Y|) / 6)^alpha, by which a log-probability is divided.
 
     Args:
         length: |Y|, tokens with their eos.
-        alpha: 0 for no penalty; the more, the longer the hypotheses that win.
+        alpha: 0 for no penalty; the more, the longer the hypotheses that win. A float, or floats
+            that broadcast against `length`.
 
     Returns:
-        float32, of the shape of `length`.
+        float32, of the shape that both broadcast to.
 
     Example:
         >>> length_penalty(1, alpha=0.6)

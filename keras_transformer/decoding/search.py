@@ -48,7 +48,7 @@ def search(
     *,
     starting: Sequence[float] = (0.0,),
     num_hypotheses: int = 1,
-    alpha: float = 0.0,
+    alpha: Any = 0.0,
     early_stopping: bool = False,
     bonus: Callable[[Any], Any] | None = None,
     constraints: Sequence[Constraint] = (),
@@ -69,7 +69,8 @@ def search(
         starting: A log-probability for each hypothesis of a sentence: 0, or -inf where there is
             none before the first step.
         num_hypotheses: n, hypotheses to return.
-        alpha: Exponent of the length penalty that orders them.
+        alpha: Exponent of the length penalty that orders them: a float, or one for each sentence,
+            float `[batch]`.
         early_stopping: Whether a sentence is done, too, once as many hypotheses have ended as its
             beam holds, whatever the others could become.
         bonus: Takes the state after a step; gives what is added to the score of a hypothesis that
@@ -100,14 +101,15 @@ def search(
         for constraint in constraints:
             allowed = constraint(allowed, logits, live, index)
         candidates = propose(allowed, ops.logsumexp(logits, axis=-1), live, index)
-        scores = candidates.log_probs / length_penalty(index + 1, alpha)
+        penalty = ops.expand_dims(length_penalty(index + 1, live.alpha), 1)
+        scores = candidates.log_probs / penalty
         if bonus is not None:
             scores = scores + take_beams(bonus(state), candidates.parents)
         live = advance(live, candidates, scores, index)
-        return index + 1, stop(live, index + 1, alpha, early_stopping), state
+        return index + 1, stop(live, index + 1, early_stopping), state
 
     limits = ops.minimum(limits, max_length)
-    live = start(limits, max_length, starting, num_hypotheses, inputs or {})
+    live = start(limits, alpha, max_length, starting, num_hypotheses, inputs or {})
     if resize is not None:
         return _in_segments(extend, live, state, resize)
 

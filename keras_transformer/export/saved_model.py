@@ -1,60 +1,106 @@
 """Export to a SavedModel that takes strings and gives strings.
 
-What is saved owns the model's variables and the tokenizers' resources, and nothing else: no
+What is saved owns the models' weights and the tokenizers' resources, and nothing else: no
 optimizer, no Keras. It loads where only TensorFlow and TensorFlow Text are installed.
 """
 
+import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
 
+from keras_transformer.export.metadata import write_metadata
+from keras_transformer.export.storage import StoredWeights
+from keras_transformer.export.translation_graph import TranslationGraph
 from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 
 
 def export_saved_model(
-    translator: Translator, directory: str | os.PathLike, version: int | None = None
+    translator: Translator,
+    directory: str | os.PathLike,
+    version: int | None = None,
+    quantization: str | None = None,
+    finish: Callable[[Path], None] | None = None,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
-    Its signature `serving_default` takes `text`, string `[batch]`, and gives `translation`, string
-    `[batch]`, and `score`, float32 `[batch]`; see `Translator.translate`.
+    Its signatures are methods of `TranslationGraph`, which tells their outputs:
+
+    | signature | inputs | method |
+    |---|---|---|
+    | `serving_default` | `text` | `translate` |
+    | `translate` | `text`, `max_length`, `length_penalty` | `translate` |
+    | `nbest` | `text` | `nbest` |
+    | `score` | `source`, `target` | `score` |
+    | `attention` | `text` | `attention` |
+
+    All inputs are `[batch]`. `nbest` gives `num_hypotheses` translations, or, if that is 1, as many
+    as the beam holds.
 
     Args:
         translator: What to export.
         directory: Folder of the versions, as TF Serving watches it.
         version: Number of this version; None for the next free one.
+        quantization: "float16" or "bfloat16" to store matrices in half the size; None for float32.
+        finish: Takes the folder of the version, complete but not yet under its name, to add to it.
 
     Returns:
         The folder of this version.
 
     Raises:
         FileExistsError: If the version exists.
-        ValueError: If `version` is not positive.
+        ValueError: If `version` is not positive, or `quantization` is another.
 
     Example:
         >>> path = export_saved_model(translator, "exports/demo")
         >>> loaded = tf.saved_model.load(path)
         >>> outputs = loaded.signatures["serving_default"](text=tf.constant(["a small dog"]))
         >>> sorted(outputs)
-        ['score', 'translation']
+        ['pieces', 'score', 'translation', 'truncated']
     """
     path = version_path(directory, version)
-    module = _ServingModule(translator)
+    weights = StoredWeights(translator.models, quantization)
+    module, signatures = _Module(weights, translator), _signatures(translator, weights)
     with atomic_directory(path) as folder:
-        tf.saved_model.save(module, folder, signatures={"serving_default": module.serve})
+        tf.saved_model.save(module, folder, signatures=signatures)
+        write_metadata(folder, translator, "saved_model", quantization=quantization or "float32")
+        if finish is not None:
+            finish(folder)
     return path
 
 
-class _ServingModule(tf.Module):
-    """Tracks what the graph captures: a SavedModel keeps tracked objects only."""
+class _Module(tf.Module):
+    """Tracks what the graphs capture: a SavedModel keeps tracked objects only."""
 
-    def __init__(self, translator: Translator):
+    def __init__(self, weights: StoredWeights, translator: Translator):
         super().__init__(name="translator")
-        self.weights = [
-            variable.value for model in translator.models for variable in model.variables
-        ]
+        self.weights = weights.stored
         self.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
-        self.serve = translator.serve
+
+
+def _signatures(
+    translator: Translator, weights: StoredWeights
+) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+    config = translator.config
+    if config.num_hypotheses == 1 and not config.sampling:
+        config = dataclasses.replace(config, num_hypotheses=config.beam_size)
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    graph = TranslationGraph(translator.models, *tokenizers, config, weights)
+
+    def signature(function: Callable, **inputs: tf.DType):
+        specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
+        return tf.function(function, input_signature=specs, autograph=False)
+
+    return {
+        "serving_default": signature(graph.translate, text=tf.string),
+        "translate": signature(
+            graph.translate, text=tf.string, max_length=tf.int32, length_penalty=tf.float32
+        ),
+        "nbest": signature(graph.nbest, text=tf.string),
+        "score": signature(graph.score, source=tf.string, target=tf.string),
+        "attention": signature(graph.attention, text=tf.string),
+    }

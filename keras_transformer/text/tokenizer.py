@@ -101,12 +101,26 @@ class SubwordTokenizer(tf.Module):
         """
         if isinstance(ids, tf.RaggedTensor):
             ids = ids.to_tensor(PAD_ID)
-        ids = tf.ensure_shape(tf.cast(ids, tf.int32), [None, None])
-        known = (ids >= 0) & (ids < self.vocab_size)
-        ids = tf.where(known, ids, UNK_ID)
+        ids = self._known(tf.ensure_shape(tf.cast(ids, tf.int32), [None, None]))
         ended = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) > 0
         is_text = ~ended & (ids != PAD_ID) & (ids != BOS_ID)
         return self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+
+    def to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
+        """Names ids, in graph.
+
+        Args:
+            ids: Integers of any shape.
+
+        Returns:
+            Strings of that shape, the pieces of the vocabulary, and "" for padding.
+        """
+        ids = tf.cast(ids, tf.int32)
+        pieces = self._sentencepiece.id_to_string(self._known(ids))
+        return tf.where(ids == PAD_ID, "", pieces)
+
+    def _known(self, ids: tf.Tensor) -> tf.Tensor:
+        return tf.where((ids >= 0) & (ids < self.vocab_size), ids, UNK_ID)
 
 
 class _SharedSentencepiece(tf.saved_model.experimental.TrackableResource):

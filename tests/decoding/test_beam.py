@@ -64,6 +64,17 @@ def test_equals_a_beam_in_plain_python(beam_size, alpha):
     assert_found(found, expected_of(model, LIMITS, beam_size, alpha, beam_size))
 
 
+def test_sentences_with_penalties_of_their_own():
+    model = HistoryModel.random(seed=4, batch=7, vocab=9)
+    alphas = np.array([0.0, 1.2, 0.6, -0.5, 1.2, 0.0, 2.5], "float32")
+    found = search_histories(model, LIMITS, alpha=ops.convert_to_tensor(alphas))
+    expected = [
+        beam_search_in_python(model.next_log_probs(i), limit, 4, float(alpha))
+        for i, (limit, alpha) in enumerate(zip(LIMITS, alphas, strict=True))
+    ]
+    assert_found(found, expected)
+
+
 def test_the_beams_differ_from_greedy_search_and_from_each_other():
     """What the test above compares is not all the same."""
     model = HistoryModel.random(seed=4, batch=7, vocab=9)

@@ -72,7 +72,7 @@ def test_the_engine_finds_the_same(make, tmp_path, overrides):
     said = set()
     for beam_size in (1, 4):
         searcher = with_beam(translator, beam_size)
-        found = searcher.search(searcher.source_tokenizer.tokenize(LINES))
+        found = searcher.graph.search(searcher.source_tokenizer.tokenize(LINES).to_tensor(0))
         results = engine.translate_batch(
             [source.encode(line, out_type=str) for line in LINES],
             beam_size=beam_size,

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 import sentencepiece
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from random_models import offset_logits, vary
-from references import softmax
+from references import cut_plainly, softmax
 
-from keras_transformer import DecodingConfig, Transformer, TransformerConfig
+from keras_transformer import DecodingConfig, RunConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
-from keras_transformer.export.pieces import split_into_pieces
 from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
@@ -79,10 +76,15 @@ def any_translator(request):
     return request.getfixturevalue(request.param)
 
 
+@functools.cache
+def compiled_translate(translator):
+    signature = [tf.TensorSpec([None], tf.string)]
+    return tf.function(translator.graph.translate, signature, autograph=False)
+
+
 def in_graph(translator, lines):
     """The strings, as bytes, and the scores of one batch."""
-    outputs = translator.serve(tf.constant(lines, tf.string))
-    assert set(outputs) == {"translation", "score"}
+    outputs = compiled_translate(translator)(tf.constant(lines, tf.string))
     assert outputs["score"].dtype == tf.float32
     return outputs["translation"].numpy().tolist(), outputs["score"].numpy()
 
@@ -92,29 +94,26 @@ def library_of(tokenizer):
     return sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
 
 
-def chunks(words, length):
-    """Cuts a list; an empty one is one chunk."""
-    return [words[i : i + length] for i in range(0, len(words), length)] or [[]]
+def chunks(library, line):
+    """The pieces that a line is translated in."""
+    vocabulary = library.id_to_piece(list(range(library.get_piece_size())))
+    return cut_plainly(library.encode(line), MAX_LENGTH - 1, vocabulary)
 
 
-@functools.cache
-def compiled_search(translator):
-    return tf.function(
-        lambda source: translator.search(source),
-        input_signature=[tf.RaggedTensorSpec([None, None], tf.int32)],
-    )
+def search_ragged(translator, tokens):
+    return translator.graph.search(tokens.to_tensor(PAD_ID))
 
 
 def search_alone(translator, words):
     """The ids and the score of one source of at most the model's length."""
-    found = compiled_search(translator)(tf.ragged.constant([[*words, EOS_ID]], tf.int32))
+    found = search_ragged(translator, tf.ragged.constant([[*words, EOS_ID]], tf.int32))
     ids = found.ids.numpy()[0, 0]
     return ids[ids != PAD_ID].tolist(), float(found.log_probs[0, 0])
 
 
 def search_lines(translator, lines):
     """The ids of the best translation of each line, and its score."""
-    found = translator.search(translator.source_tokenizer.tokenize(lines))
+    found = search_ragged(translator, translator.source_tokenizer.tokenize(lines))
     ids = [row[row != PAD_ID].tolist() for row in found.ids.numpy()[:, 0]]
     return list(zip(ids, found.log_probs.numpy()[:, 0].tolist(), strict=True))
 
@@ -199,34 +198,13 @@ def test_a_line_of_a_hundred_thousand_characters(translator):
     assert len(line) > 10_000
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    rows=st.lists(st.lists(st.integers(4, 50), max_size=11), max_size=5),
-    max_length=st.integers(2, 7),
-)
-def test_pieces(rows, max_length):
-    tokens = tf.RaggedTensor.from_row_lengths(
-        tf.constant([i for row in rows for i in [*row, EOS_ID]], tf.int32),
-        tf.constant([len(row) + 1 for row in rows], tf.int64),
-    )
-    pieces, owners = split_into_pieces(tokens, max_length)
-    expected = [
-        (owner, [*chunk, EOS_ID])
-        for owner, row in enumerate(rows)
-        for chunk in chunks(row, max_length - 1)
-    ]
-    assert pieces.to_list() == [piece for _, piece in expected]
-    assert owners.numpy().tolist() == [owner for owner, _ in expected]
-    assert pieces.dtype == tf.int32
-
-
 def test_a_long_line_is_its_pieces_joined(translator, pairs):
     library = library_of(translator.source_tokenizer)
     lines = [" ".join(source for source, _ in pairs[i : i + 4]) for i in range(0, 12, 4)]
     translations, scores = in_graph(translator, [lines[0], "", *lines[1:]])
     assert translations.pop(1) == b""
     for line, translation, score in zip(lines, translations, np.delete(scores, 1), strict=True):
-        pieces = chunks(library.encode(line), MAX_LENGTH - 1)
+        pieces = chunks(library, line)
         assert len(pieces) > 2
         found = [search_alone(translator, piece) for piece in pieces]
         assert translation.decode() == " ".join(decode(library, ids) for ids, _ in found)
@@ -345,10 +323,10 @@ def test_nbest_of_a_long_line_joins_the_pieces_of_each_rank(ending):
     translator = ending(length_penalty=0.0, num_hypotheses=2, min_length=2)
     library = library_of(translator.source_tokenizer)
     line = "the small dog sees a cat and the old man sleeps in the garden"
-    pieces = chunks(library.encode(line), MAX_LENGTH - 1)
+    pieces = chunks(library, line)
     [found] = translator.nbest([line])
     ragged = tf.ragged.constant([[*piece, EOS_ID] for piece in pieces], tf.int32)
-    each = translator.search(ragged)
+    each = search_ragged(translator, ragged)
     for rank, translation in enumerate(found):
         texts = [decode(library, ids[rank].tolist()) for ids in each.ids.numpy()]
         assert translation.text == " ".join(texts)
@@ -407,7 +385,7 @@ def test_a_prefix_of_a_long_line_is_that_of_its_first_piece(ending):
     translator = ending()
     library = library_of(translator.source_tokenizer)
     line = "the small dog sees a cat and the old man sleeps in the garden"
-    first, *others = chunks(library.encode(line), MAX_LENGTH - 1)
+    first, *others = chunks(library, line)
     assert others
     [translation] = translator([line], ["die Frau"])
     [start] = translator([library.decode(first)], ["die Frau"])
@@ -459,12 +437,21 @@ def test_attention(ending, short_lines):
 def test_attention_is_that_of_the_last_but_one_layer(pairs, short_lines):
     model = offset_logits(make_model(400, num_layers=3), {EOS_ID: 6.0})
     translator = Translator(model, train_tokenizer(pairs, 400))
-    outputs = translator.translate_with_attention(tf.constant(short_lines[:2]))
-    target = np.pad(outputs["target"], ((0, 0), (1, 0)), constant_values=BOS_ID)[:, :-1]
-    inputs = {"source": outputs["source"], "target": target}
+    outputs = translator.graph.attention(tf.constant(short_lines[:2]))
+    library = library_of(translator.source_tokenizer)
+
+    def ids_of(name):
+        return np.array(
+            [
+                [library.piece_to_id(piece.decode()) if piece else PAD_ID for piece in row]
+                for row in outputs[name].numpy()
+            ]
+        )
+
+    target = np.pad(ids_of("target_tokens"), ((0, 0), (1, 0)), constant_values=BOS_ID)[:, :-1]
+    inputs = {"source": ids_of("source_tokens"), "target": target}
     _, weights = model(inputs, return_attention_weights=True)
-    expected = np.asarray(weights["cross"][1]).mean(1)
-    np.testing.assert_allclose(outputs["weights"], expected, atol=1e-6)
+    np.testing.assert_allclose(outputs["weights"], np.asarray(weights["cross"][1]), atol=1e-5)
 
 
 def test_models_decide_together_by_their_mean_probability(ending, short_lines):
@@ -556,7 +543,7 @@ def test_translator_of_a_run(translator, tmp_path):
         checkpoints=checkpoints,
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,
-        config=SimpleNamespace(decoding=translator.config),
+        config=RunConfig(translator.models[0].config, decoding=translator.config),
     )
     with pytest.raises(FileNotFoundError, match=f"must have a checkpoint.*{tmp_path}"):
         Translator.of_run(run)
@@ -566,6 +553,9 @@ def test_translator_of_a_run(translator, tmp_path):
     for name, model in (("best", translator.models[0]), ("latest", other)):
         found = Translator.of_run(run, checkpoint=name)
         assert found.config is translator.config
+        assert found.origin["languages"] == {"source": "en", "target": "de"}
+        epochs = {"best": 1, "latest": 2}
+        assert [one["epoch"] for one in found.origin["training"]] == [epochs[name]]
         for one, same in zip(found.models[0].get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(one, same)
     lines = ["the dog", "a small cat sees the old man"]

@@ -1,0 +1,56 @@
+"""`metadata.json`, which every export holds: what it is, and where it comes from."""
+
+import datetime
+import importlib.metadata
+import json
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.export.translator import Translator
+from keras_transformer.files import write_atomically
+
+
+def write_metadata(folder: Path, translator: Translator, export_format: str, **more: Any) -> None:
+    """Writes `folder/metadata.json`.
+
+    Args:
+        folder: Folder of the export.
+        translator: What is exported.
+        export_format: Its format.
+        **more: Further entries, of the format.
+
+    Example:
+        >>> write_metadata(folder, translator, "tflite", quantization="int8")
+    """
+    content = {**describe(translator), "format": export_format, **more}
+    write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
+
+
+def describe(translator: Translator) -> dict[str, Any]:
+    """Returns what every format's metadata say.
+
+    Example:
+        >>> describe(translator)["limits"]["max_length"]
+        12
+    """
+    config = translator.config
+    source, target = translator.source_tokenizer, translator.target_tokenizer
+    decoding = ("beam_size", "length_penalty", "num_hypotheses", "sampling", "banned_pieces")
+    return {
+        "exported": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "vocabulary": {"source": source.vocab_size, "target": target.vocab_size},
+        # In tokens, eos included; a longer source is translated in pieces, or cut where an export's
+        # output says so.
+        "limits": {
+            "max_length": translator.graph.max_length,
+            "max_extra_tokens": config.max_extra_tokens,
+        },
+        "decoding": {name: getattr(config, name) for name in decoding},
+        "models": len(translator.models),
+        "parameters": sum(model.count_params() for model in translator.models),
+        "versions": {
+            name: importlib.metadata.version(name)
+            for name in ("keras_transformer", "keras", "tensorflow", "tensorflow-text")
+        },
+        **translator.origin,
+    }
