@@ -9,21 +9,8 @@ from references import cut_plainly
 from keras_transformer.export.pieces import Boundaries, split_into_pieces
 from keras_transformer.text.vocabulary import EOS_ID
 
-VOCABULARY = [
-    "<pad>",
-    "<unk>",
-    "<s>",
-    "</s>",
-    "▁the",
-    "▁a",
-    "dog",
-    "s",
-    ".",
-    '!"',
-    "▁.",
-    "。",
-    "。」",
-]
+SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
+VOCABULARY = [*SPECIAL, "▁the", "▁a", "dog", "s", ".", '!"', "▁.", "。", "。」"]
 BOUNDARIES = Boundaries.of(VOCABULARY)
 
 
