@@ -16,6 +16,14 @@ from keras_transformer.cli import (
     given_decoding_options,
 )
 
+# Types of weights, by format.
+_QUANTIZATIONS = {
+    "saved_model": "float16, bfloat16",
+    "serving": "float16, bfloat16",
+    "tflite": "float16, int8",
+    "ctranslate2": "int8, int16, float16, bfloat16 and their mixtures",
+}
+
 
 def main() -> None:
     """Parses the command line and exports."""
@@ -24,19 +32,27 @@ def main() -> None:
     parser.add_argument("--output", required=True, help="Folder that the version goes into.")
     parser.add_argument(
         "--format",
-        choices=["saved_model", "ctranslate2"],
+        choices=list(_QUANTIZATIONS),
         default="saved_model",
-        help="A TensorFlow SavedModel, or a model for the CTranslate2 engine.",
+        help="A TensorFlow SavedModel; the same with the files that TF Serving reads; TFLite, for "
+        "apps; or a model for the CTranslate2 engine.",
     )
     parser.add_argument("--version", type=int, help="Its number; by default the next free one.")
     parser.add_argument(
-        "--quantization", help="Type of CTranslate2's weights, as int8; float32 by default."
+        "--quantization",
+        metavar="TYPE",
+        help="Type of the weights; float32 by default. "
+        + "; ".join(f"{name}: {types}" for name, types in _QUANTIZATIONS.items())
+        + ".",
+    )
+    parser.add_argument(
+        "--name", help="The model's name in TF Serving; by default that of the output folder."
     )
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     arguments = parser.parse_args()
-    if arguments.quantization and arguments.format != "ctranslate2":
-        parser.error("--quantization goes with --format ctranslate2")
+    if arguments.name and arguments.format != "serving":
+        parser.error(f"--name goes with --format serving. Received: --format {arguments.format}")
     try:
         path = _export(arguments)
     except (ImportError, OSError, ValueError) as error:
@@ -48,15 +64,24 @@ def _export(arguments: argparse.Namespace) -> os.PathLike:
     from keras_transformer.export.open_translator import open_runs
 
     translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
-    if arguments.format == "ctranslate2":
-        from keras_transformer.export.ctranslate2 import export_ctranslate2
+    destination = arguments.output, arguments.version, arguments.quantization
+    match arguments.format:
+        case "serving":
+            from keras_transformer.export.serving import export_serving
 
-        return export_ctranslate2(
-            translator, arguments.output, arguments.version, arguments.quantization
-        )
-    from keras_transformer.export.saved_model import export_saved_model
+            return export_serving(translator, *destination, name=arguments.name)
+        case "tflite":
+            from keras_transformer.export.tflite import export_tflite
 
-    return export_saved_model(translator, arguments.output, arguments.version)
+            return export_tflite(translator, *destination)
+        case "ctranslate2":
+            from keras_transformer.export.ctranslate2 import export_ctranslate2
+
+            return export_ctranslate2(translator, *destination)
+        case _:
+            from keras_transformer.export.saved_model import export_saved_model
+
+            return export_saved_model(translator, *destination)
 
 
 if __name__ == "__main__":

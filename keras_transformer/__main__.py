@@ -24,15 +24,17 @@ def main() -> None:
     arguments = parser.parse_args()
     try:
         arguments.command(arguments)
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         sys.exit(f"keras_transformer: error: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _add_evaluate(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("evaluate", help="BLEU and chrF of a run on parallel corpora.")
-    _add_run(parser)
+    parser = commands.add_parser(
+        "evaluate", help="BLEU and chrF of a run or an export on parallel corpora."
+    )
+    _add_model(parser)
     _add_corpora(parser)
     parser.add_argument(
         "--tokenize",
@@ -51,12 +53,7 @@ def _add_translate(commands: argparse._SubParsersAction) -> None:
         description="Translates standard input to standard output, a line for each line. With "
         "--num_hypotheses, a line holds several translations, the best first, between tabs.",
     )
-    parser.add_argument(
-        "model",
-        nargs="+",
-        help="A run directory, or several that decide together; or an exported SavedModel, which "
-        "translates as it was exported and takes no decoding options but --batch_size.",
-    )
+    _add_model(parser, nargs="+", several=", or several that decide together")
     parser.add_argument(
         "--scores",
         action="store_true",
@@ -78,6 +75,15 @@ def _add_score(commands: argparse._SubParsersAction) -> None:
     parser.set_defaults(command=_score)
 
 
+def _add_model(parser: argparse.ArgumentParser, several: str = "", **options: str) -> None:
+    parser.add_argument(
+        "model",
+        help=f"A run directory{several}; or an export to SavedModel or TFLite, which translates as "
+        "it was exported and takes no decoding options but --batch_size.",
+        **options,
+    )
+
+
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", help="The run directory that train.py wrote.")
 
@@ -92,11 +98,14 @@ def _add_corpora(parser: argparse.ArgumentParser) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from keras_transformer.evaluation import score_corpus
-    from keras_transformer.export.open_translator import open_runs
+    from keras_transformer.export.in_batches import encode
+    from keras_transformer.export.open_translator import open_translator
 
-    translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
-    for spec, sources, references in _read_corpora(arguments):
-        translations = translator(sources, progress=True)
+    nbest, _ = open_translator(
+        [arguments.model], arguments.checkpoint, given_decoding_options(arguments)
+    )
+    for spec, sources, references in _read_corpora(arguments.model, arguments.corpus):
+        translations = [best.text for best, *_ in nbest(encode(sources), progress=True)]
         print(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
 
 
@@ -117,7 +126,7 @@ def _score(arguments: argparse.Namespace) -> None:
     from keras_transformer.export.open_translator import open_runs
 
     translator = open_runs([arguments.run], arguments.checkpoint, {})
-    for _, sources, targets in _read_corpora(arguments):
+    for _, sources, targets in _read_corpora(arguments.run, arguments.corpus):
         for score in translator.score(sources, targets, progress=True):
             line = f"{score.log_prob:.4f}"
             if arguments.per_token:
@@ -126,14 +135,14 @@ def _score(arguments: argparse.Namespace) -> None:
             print(line)
 
 
-def _read_corpora(arguments: argparse.Namespace) -> Iterator[tuple[str, Sequence, Sequence]]:
+def _read_corpora(model: str, specs: Sequence[str]) -> Iterator[tuple[str, Sequence, Sequence]]:
     """Gives each corpus of the command line: its name, its sources and its targets."""
     from keras_transformer.data.corpora import open_corpus
-    from keras_transformer.training.run import open_run
+    from keras_transformer.export.open_translator import languages_of
 
-    data = open_run(arguments.run).config.data
-    for spec in arguments.corpus:
-        corpus = open_corpus(spec, data.source_language, data.target_language)
+    languages = languages_of(model)
+    for spec in specs:
+        corpus = open_corpus(spec, *languages)
         yield spec, *zip(*corpus, strict=True)
 
 

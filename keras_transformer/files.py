@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,8 @@ def write_atomically(path: str | os.PathLike, content: bytes) -> None:
 def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
     """Gives a folder to fill that gets its name only once the block has ended without an error.
 
+    What a killed process left of an earlier attempt is removed.
+
     Args:
         path: The folder; it must not exist.
 
@@ -53,8 +56,8 @@ def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
     if path.exists():
         raise FileExistsError(f"`path` must not exist yet. Received: {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
     temporary = _temporary(path)
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
         yield temporary
@@ -69,7 +72,26 @@ def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
 
 def _temporary(path: Path) -> Path:
     # Beside the path, because a rename is atomic only within one file system.
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Removes temporary folders for `path` of processes on this machine that have ended."""
+    for folder in path.parent.glob(f".{path.name}.{platform.node()}.*.tmp"):
+        process = folder.name.split(".")[-2]
+        if process == str(os.getpid()) or not _is_alive(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # It is somebody else's.
+        return True
+    return True
 
 
 def _flush(path: Path) -> None:

@@ -31,6 +31,7 @@ def search_translations(
     prefix: Any = None,
     max_tokens: Any = None,
     alpha: Any = None,
+    fixed_length: int | None = None,
 ) -> Hypotheses:
     """Searches translations of source ids.
 
@@ -45,6 +46,9 @@ def search_translations(
             for no other bound than those of `config` and the model.
         alpha: float32 `[batch]`, exponent of each sentence's length penalty; None for that of
             `config`.
+        fixed_length: Make room at once for sources and translations of so many tokens, so that the
+            loop has the same shapes whatever the source: what TFLite and XLA want. None for room
+            that grows, on TensorFlow, or that the source gives.
 
     Returns:
         The best `config.num_hypotheses` translations of each sentence.
@@ -55,15 +59,21 @@ def search_translations(
         (1, 1)
     """
     limits, max_length = _lengths(models[0], source, config, prefix)
+    if fixed_length is not None:
+        max_length = fixed_length
     if max_tokens is not None:
         limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
     num_beams = config.num_hypotheses if config.sampling else config.beam_size
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
-    grows = keras.backend.backend() == "tensorflow"
+    grows = keras.backend.backend() == "tensorflow" and fixed_length is None
     states = [
         model.start_decoding(
-            source, 0 if grows else max_length, num_beams, coverage=config.coverage_penalty > 0
+            source,
+            0 if grows else max_length,
+            num_beams,
+            coverage=config.coverage_penalty > 0,
+            memory_length=fixed_length,
         )
         for model in models
     ]

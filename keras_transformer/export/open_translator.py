@@ -1,6 +1,7 @@
-"""What translates, found by its path: run directories or an exported SavedModel."""
+"""What translates, found by its path: run directories, or an export to SavedModel or TFLite."""
 
 import dataclasses
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.export.in_batches import map_in_batches
+from keras_transformer.export.tflite import TEXT_MODEL
+from keras_transformer.export.tflite_translator import LiteTranslator
 from keras_transformer.export.translator import Translation, Translator
 from keras_transformer.export.versions import find_version
 from keras_transformer.training.run import open_run
@@ -43,7 +46,7 @@ def open_runs(
 def open_translator(
     paths: Sequence[str | os.PathLike], checkpoint: str, options: Mapping[str, Any]
 ) -> tuple[Nbest, int]:
-    """Opens run directories or an exported SavedModel.
+    """Opens run directories, or an export to SavedModel or TFLite.
 
     Args:
         paths: Run directories, or one export.
@@ -60,7 +63,7 @@ def open_translator(
     Example:
         >>> nbest, batch_size = open_translator(["runs/demo"], "best", {})
     """
-    export = find_version(paths[0], "saved_model.pb")
+    export = find_export(paths[0])
     if export is None:
         translator = open_runs(paths, checkpoint, options)
         return translator.nbest, translator.config.batch_size
@@ -72,10 +75,52 @@ def open_translator(
             f"options: {', '.join(fixed) or 'none'}"
         )
     batch_size = options.get("batch_size", DecodingConfig().batch_size)
-    return _nbest_of_export(export, batch_size), batch_size
+    if (export / TEXT_MODEL).is_file():
+        return LiteTranslator(export).nbest, batch_size
+    return _nbest_of_saved_model(export, batch_size), batch_size
 
 
-def _nbest_of_export(path: Path, batch_size: int) -> Nbest:
+def find_export(path: str | os.PathLike) -> Path | None:
+    """Returns the folder of an export that can translate here; None if there is none.
+
+    Args:
+        path: An export, or a folder of versions, of which the highest is meant.
+
+    Example:
+        >>> find_export("exports/none") is None
+        True
+    """
+    found = (find_version(path, name) for name in ("saved_model.pb", TEXT_MODEL))
+    return next(filter(None, found), None)
+
+
+def languages_of(path: str | os.PathLike) -> tuple[str, str]:
+    """Returns the codes of the source's and the target's language.
+
+    Args:
+        path: A run directory or an export.
+
+    Raises:
+        ValueError: If an export does not say.
+
+    Example:
+        >>> languages_of("runs/demo")
+        ('en', 'de')
+    """
+    export = find_export(path)
+    if export is None:
+        data = open_run(path).config.data
+        return data.source_language, data.target_language
+    languages = json.loads((export / "metadata.json").read_text()).get("languages")
+    if languages is None:
+        raise ValueError(
+            "An export must say in its metadata.json which `languages` it translates; export it "
+            f"from a run. Received: {export}"
+        )
+    return languages["source"], languages["target"]
+
+
+def _nbest_of_saved_model(path: Path, batch_size: int) -> Nbest:
     import tensorflow_text  # noqa: F401  registers the tokenizer's ops
 
     loaded = tf.saved_model.load(path)

@@ -16,21 +16,22 @@ class StoredWeights:
 
     Args:
         models: The models.
-        dtype: "float16" or "bfloat16" for matrices of half the size, cast back in each call; None
-            for the weights as they are. Vectors stay as they are in any case: they are few.
+        quantization: "float16" or "bfloat16" for matrices of half the size, cast back in each call;
+            None for the weights as they are. Vectors stay as they are in any case: they are few.
 
     Raises:
-        ValueError: If `dtype` is another, or a weight is beyond float16's range.
+        ValueError: If `quantization` is another, or a weight is beyond float16's range.
 
     Example:
         >>> stored = StoredWeights([model], "float16")
         >>> encode = stored.compile(model.encode)
     """
 
-    def __init__(self, models: Sequence[Transformer], dtype: str | None = None):
-        if dtype not in (None, *HALF_TYPES):
+    def __init__(self, models: Sequence[Transformer], quantization: str | None = None):
+        if quantization not in (None, *HALF_TYPES):
             raise ValueError(
-                f"`dtype` must be one of {', '.join(HALF_TYPES)} or None. Received: {dtype!r}"
+                f"`quantization` must be one of {', '.join(HALF_TYPES)} or None here. Received: "
+                f"{quantization!r}"
             )
         # Not what else a model owns: states of random numbers, metrics.
         self._variables = [
@@ -39,7 +40,7 @@ class StoredWeights:
             for variable in model.weights
             if "float" in keras.backend.standardize_dtype(variable.dtype)
         ]
-        self.stored = [_store(variable, dtype) for variable in self._variables]
+        self.stored = [_store(variable, quantization) for variable in self._variables]
         for model in models:
             for part in (model.source_sum, model.target_sum):
                 if part.positions == "sinusoidal":
@@ -68,7 +69,7 @@ def _store(variable: keras.Variable, dtype: str | None) -> tf.Variable:
     largest = np.abs(value).max(initial=0.0)
     if dtype == "float16" and largest > np.finfo(np.float16).max:
         raise ValueError(
-            f"`dtype` must be 'bfloat16' or None for these weights: {variable.path} holds "
-            f"{largest:g}, which float16 cannot. Received: dtype={dtype!r}"
+            f"`quantization` must be 'bfloat16' or None for these weights: {variable.path} holds "
+            f"{largest:g}, which float16 cannot. Received: {dtype!r}"
         )
     return tf.Variable(tf.cast(value, dtype), trainable=False)

@@ -83,10 +83,10 @@ class TranslationGraph:
 
         Args:
             text: string `[batch]`.
-            max_length: int32 `[batch]`, most tokens of a piece's translation, eos included, at
-                least 1; None for what `config` says, which is a bound in any case.
-            length_penalty: float32 `[batch]`, alpha, up to 10 either way; None for what `config`
-                says, which also goes for a value that is no number.
+            max_length: int32 `[batch]`, most tokens of a piece's translation, eos included; less
+                than 1, or None, for what `config` says, which is a bound in any case.
+            length_penalty: float32 `[batch]`, alpha, up to 10; less than 0, or None, for what
+                `config` says.
 
         Returns:
             A dict: "translation", string `[batch]`; "score", float32 `[batch]`, the log-probability
@@ -97,7 +97,8 @@ class TranslationGraph:
         pieces, owners = self._split(text)
         limits = {}
         if max_length is not None:
-            limits["max_tokens"] = tf.gather(max_length, owners)
+            given = tf.where(max_length > 0, max_length, self.max_length)
+            limits["max_tokens"] = tf.gather(given, owners)
         if length_penalty is not None:
             limits["alpha"] = tf.gather(self._alpha(length_penalty), owners)
         found = self._search_best(_to_dense(pieces), **limits)
@@ -123,8 +124,8 @@ class TranslationGraph:
 
         Returns:
             A dict: "translations", string `[batch, n]`, the best first; "scores", float32
-            `[batch, n]`, their log-probabilities, -inf where there are fewer than n; "pieces",
-            int32 `[batch]`. n is `config.num_hypotheses`.
+            `[batch, n]`, their log-probabilities, float32's least number where there are fewer than
+            n; "pieces", int32 `[batch]`. n is `config.num_hypotheses`.
         """
         pieces, owners = self._split(text)
         prefix_ids = None
@@ -137,7 +138,8 @@ class TranslationGraph:
         translations, scores = self._join(found, pieces, owners, tf.shape(text)[0])
         return {
             "translations": translations,
-            "scores": scores,
+            # JSON has no infinity.
+            "scores": tf.maximum(scores, tf.float32.min),
             "pieces": _sum(tf.ones_like(owners, tf.int32), owners, text),
         }
 
@@ -266,9 +268,9 @@ class TranslationGraph:
         return _to_dense(ids), tokens.row_lengths() > self.max_length
 
     def _alpha(self, length_penalty: tf.Tensor) -> tf.Tensor:
-        default = self.config.length_penalty
-        alpha = tf.where(tf.math.is_finite(length_penalty), length_penalty, default)
-        return tf.clip_by_value(alpha, -10.0, 10.0)
+        # No comparison holds for what is not a number.
+        given = tf.minimum(length_penalty, 10.0)
+        return tf.where(length_penalty >= 0.0, given, self.config.length_penalty)
 
     def _find_banned_ids(self) -> list[int]:
         if not self.config.banned_pieces:

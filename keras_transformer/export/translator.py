@@ -191,7 +191,7 @@ class Translator:
                 for i, (text, log_prob) in enumerate(
                     zip(row["translations"], row["scores"], strict=True)
                 )
-                if i == 0 or log_prob > -np.inf
+                if i == 0 or log_prob > np.finfo(np.float32).min
             ]
             for row in rows
         ]

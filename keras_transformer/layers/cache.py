@@ -6,7 +6,6 @@ attention mask alone says anew whose past each slot is, so that reordering costs
 in place of all keys and values.
 """
 
-import keras
 from keras import ops
 
 
@@ -71,15 +70,14 @@ def write(cache, new, slots):
         >>> keras.ops.convert_to_numpy(written)[0, 0, :, 0].tolist()
         [0.0, 0.0, 1.0, 1.0]
     """
-    if keras.backend.backend() == "tensorflow":
+    if cache.shape[2] is None:
         import tensorflow as tf
 
-        # TensorFlow's kernel for what `ops.scatter_update` does copies the whole cache, and so
-        # would a select; this one adds in place where nobody else holds the cache.
-        # `ops.slice_update` is XLA's op there, which neither the stock TF Serving nor TFLite runs.
+        # A cache that grows is TensorFlow's alone. `ops.slice_update` is XLA's op there, which the
+        # stock TF Serving does not run, and the kernels of `ops.scatter_update` and of a select
+        # copy the whole cache; this one adds in place where nobody else holds the cache.
         return tf.raw_ops.ScatterNdNonAliasingAdd(input=cache, indices=slots, updates=new)
-    rows = ops.reshape(new, (-1, new.shape[-1]))
-    return ops.scatter_update(cache, ops.reshape(slots, (-1, 3)), rows)
+    return ops.slice_update(cache, (0, 0, slots[0, 0, 0, 2], 0), ops.transpose(new, (0, 2, 1, 3)))
 
 
 def resize(x, rows, slots):
@@ -100,3 +98,26 @@ def resize(x, rows, slots):
     kept = ops.take(x, rows, axis=0)
     room = slots - ops.shape(kept)[2]
     return ops.pad(kept, [[0, 0], [0, 0], [0, room]] + [[0, 0]] * (len(x.shape) - 3))
+
+
+def fill_up(x, batch_size, length, axis):
+    """Fills an axis up to a length, with zeros or False.
+
+    Args:
+        x: `[batch, ...]`.
+        batch_size: Sentences.
+        length: Length to have, at least that of the axis.
+        axis: The axis.
+
+    Returns:
+        `x` with that length, and with static shapes if `batch_size` is an int.
+
+    Example:
+        >>> tuple(fill_up(keras.ops.ones((1, 2, 5, 8)), 1, length=7, axis=2).shape)
+        (1, 2, 7, 8)
+    """
+    room = [[0, 0]] * len(x.shape)
+    room[axis] = [0, length - ops.shape(x)[axis]]
+    shape = [batch_size, *x.shape[1:]]
+    shape[axis] = length
+    return ops.reshape(ops.pad(x, room), shape)

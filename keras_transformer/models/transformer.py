@@ -15,7 +15,7 @@ from keras_transformer.layers import (
     TokenEmbedding,
 )
 from keras_transformer.layers.beams import take_beams
-from keras_transformer.layers.cache import newest_slots, resize
+from keras_transformer.layers.cache import fill_up, newest_slots, resize
 from keras_transformer.layers.serialization import register
 
 
@@ -142,7 +142,7 @@ class Transformer(keras.Model):
         """
         return self._decode(target, memory, source, training)[0]
 
-    def start_decoding(self, source, max_length, beam_size=1, coverage=False):
+    def start_decoding(self, source, max_length, beam_size=1, coverage=False, memory_length=None):
         """Encodes a source and prepares a state for `decode_step`.
 
         Args:
@@ -152,6 +152,8 @@ class Transformer(keras.Model):
             coverage: Whether to sum up, in `state["coverage"]`, the attention of each hypothesis to
                 each source token: float `[batch, beam, source_length]`, from the last layer, mean
                 of its heads.
+            memory_length: Length to fill the memory up to, so that the shapes of all steps are the
+                same for every source; None for that of the source.
 
         Returns:
             A dict of tensors. Keys and values of the memory are projected here, once, and all
@@ -159,16 +161,22 @@ class Transformer(keras.Model):
         """
         memory = self.encode(source, training=False)
         batch_size, slots = ops.shape(source)[0], max_length * beam_size
+        keys_values, memory_mask = self.decoder.keys_values(memory), self.padding_mask(source)
+        if memory_length is not None:
+            keys_values = keras.tree.map_structure(
+                lambda x: fill_up(x, batch_size, memory_length, axis=2), keys_values
+            )
+            memory_mask = fill_up(memory_mask, batch_size, memory_length, axis=3)
         state = {
             "index": ops.zeros((), "int32"),
             "past": ops.zeros((batch_size, beam_size, slots), "bool"),
             "caches": self.decoder.empty_caches(batch_size, slots),
-            "keys_values": self.decoder.keys_values(memory),
-            "memory_mask": self.padding_mask(source),
+            "keys_values": keys_values,
+            "memory_mask": memory_mask,
             "output_kernel": self.output_embedding.output_kernel(),
         }
         if coverage:
-            shape = (batch_size, beam_size, ops.shape(source)[1])
+            shape = (batch_size, beam_size, ops.shape(memory_mask)[3])
             state["coverage"] = ops.zeros(shape, self.compute_dtype)
         return state
 

@@ -44,7 +44,6 @@ for blocked in ("keras", "keras_transformer", "tensorflow_text"):
     sys.exit(f"{blocked} can be imported")
 
 import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
 from tensorflow.core.protobuf import saved_model_pb2
 
 model, library, sentences, output = sys.argv[1:]
@@ -54,7 +53,6 @@ operations = {node.op for node in graph.node}
 functions = {function.signature.name for function in graph.library.function}
 operations |= {node.op for function in graph.library.function for node in function.node_def}
 operations -= functions
-others = sorted(name for name in operations if op_def_registry.get(name) is None)
 
 tf.load_op_library(library)
 translate = tf.saved_model.load(model).signatures["serving_default"]
@@ -64,7 +62,6 @@ tf.random.set_seed(1)
 second = translate(text=text)
 result = {
     "operations": sorted(operations),
-    "others": others,
     "modules": [name for name in sys.modules if name.partition(".")[0].startswith("keras")],
     "translations": [line.decode() for line in first["translation"].numpy()],
     "scores": first["score"].numpy().tolist(),
@@ -209,14 +206,9 @@ def test_a_new_random_seed_changes_nothing(loaded_elsewhere):
     assert loaded_elsewhere["again"] == loaded_elsewhere["translations"]
 
 
-def test_operations_are_those_that_a_server_links(loaded_elsewhere):
-    kinds = ("Detokenize", "IdToString", "", "Tokenize")
-    assert loaded_elsewhere["others"] == [f"Sentencepiece{kind}Op" for kind in kinds]
-    assert not [name for name in loaded_elsewhere["operations"] if name.startswith("Xla")]
-    # What is not in the graph at all: randomness, so no dropout; calls into Python.
-    assert not {"StatelessRandomUniformV2", "PyFunc", "EagerPyFunc"} & {
-        *loaded_elsewhere["operations"]
-    }
+def test_holds_no_randomness(loaded_elsewhere):
+    """So no dropout. What a server links is the matter of `test_stock_ops`."""
+    assert "StatelessRandomUniformV2" not in loaded_elsewhere["operations"]
 
 
 def test_holds_the_weights_once_and_no_optimizer(translator, exported):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import tensorflow as tf
+from hostile import BLANK, HOSTILE
 from random_models import offset_logits, vary
 from references import cut_plainly, softmax
 
@@ -20,26 +21,6 @@ from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.training.checkpoints import Checkpoints
 
 MAX_LENGTH = 12
-BLANK = [b"", b" ", b"\t\r\n", "\u3000\u00a0\u2003".encode(), b"\x01\x02", b"\xe2\x80\x8b"]
-HOSTILE = [
-    *BLANK,
-    b"\x00",
-    b"\xff\xfe\xfa",
-    b"half \xe2\x82",
-    b"\xed\xa0\x80 surrogate",
-    b"\xc0\xaf overlong",
-    b"a\x00b\x00",
-    b"\x1b[31mred\x07 \x7f",
-    b"</s> <s> <pad> <unk> <0x41> \xe2\x96\x81",
-    "\ufeffthe dog \u2028 and\u2029 \u200dcat".encode(),
-    "👩‍👩‍👧‍👦 👋🏽 🇩🇪 🏳️‍🌈".encode(),
-    "שלום עולם \u202e\u0645\u0631\u062d\u0628\u0627\u202c".encode(),
-    "中文、日本語、한국어。".encode(),
-    ("e" + "\u0301" * 300).encode(),
-    "\U0010ffff\ufffd\uffff".encode(),
-    b"x" * 500,
-    b"the dog sleeps in the garden. " * 20,
-]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,194 @@
+"""TFLite: the same translations as the translator's, by the files alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sentencepiece
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+from hostile import BLANK, HOSTILE
+from random_models import offset_logits, vary
+
+from keras_transformer import DecodingConfig, Transformer, TransformerConfig
+from keras_transformer.data.corpora import open_corpus
+from keras_transformer.export.tflite import export_tflite
+from keras_transformer.export.tflite_translator import LiteTranslator
+from keras_transformer.export.translator import Translator
+from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.text.vocabulary import EOS_ID
+
+MAX_LENGTH = 16
+# Without TensorFlow, Keras or this package: what an app has that cannot link TF Text.
+IDS_ALONE = """
+import json, pathlib, sys
+sys.modules.update(dict.fromkeys(["tensorflow", "keras", "keras_transformer"]))
+import numpy as np, sentencepiece
+from ai_edge_litert.interpreter import Interpreter
+
+folder, lines = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
+translate = Interpreter(str(folder / "translator_ids.tflite")).get_signature_runner()
+load = lambda name: sentencepiece.SentencePieceProcessor(str(folder / name))
+source, target = load("source.model"), load("target.model")
+outputs = [translate(source=np.array([source.encode(line) + [3]], np.int32)) for line in lines]
+print(json.dumps([target.decode(output["target"].tolist()) for output in outputs]))
+"""
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return list(open_corpus("phrasebook:train:400", "en", "de"))
+
+
+@pytest.fixture(scope="module")
+def make(pairs):
+    """Makes a translator that mostly ends by itself."""
+
+    def make(algorithm="bpe", model=None, **options):
+        tokenizer = SubwordTokenizer.train(
+            (line for pair in pairs for line in pair), 400, algorithm=algorithm
+        )
+        size = dict(num_layers=1, d_model=32, d_ff=64, num_heads=2, max_length=MAX_LENGTH)
+        config = TransformerConfig(400, **size, tie_embeddings=False, norm_first=True)
+        model = model or offset_logits(vary(Transformer(config), 0), {EOS_ID: 14.0})
+        return Translator(model, tokenizer, config=DecodingConfig(**options))
+
+    return make
+
+
+@pytest.fixture(scope="module", params=["greedy", "beam", "unigram"])
+def translator(make, request):
+    return {
+        "greedy": lambda: make(beam_size=1, min_length=2),
+        "beam": lambda: make(beam_size=3, no_repeat_ngram=2),
+        "unigram": lambda: make("unigram", beam_size=1, max_extra_tokens=2),
+    }[request.param]()
+
+
+@pytest.fixture(scope="module")
+def lines(translator, pairs):
+    """Lines of one piece each."""
+    library = sentencepiece.SentencePieceProcessor(model_proto=translator.source_tokenizer.model)
+    return [source for source, _ in pairs if len(library.encode(source)) < MAX_LENGTH][:40]
+
+
+@pytest.fixture(scope="module")
+def exported(translator, tmp_path_factory):
+    return export_tflite(translator, tmp_path_factory.mktemp("exports"))
+
+
+def test_gives_the_translations_of_the_translator(translator, exported, lines):
+    found = LiteTranslator(exported).nbest([line.encode() for line in lines])
+    expected = translator.nbest(lines)
+    assert len({best.text for best, *_ in expected}) > 6
+    assert [best.text for [best] in found] == [best.text for best, *_ in expected]
+    np.testing.assert_allclose(
+        [best.log_prob for [best] in found], [best.log_prob for best, *_ in expected], rtol=1e-3
+    )
+
+
+def test_any_string(translator, exported):
+    """Up to the model's maximum, as the translator; beyond it, cut and marked."""
+    lite = LiteTranslator(exported)
+    short = [line for line in HOSTILE if len(line) < MAX_LENGTH // 2]
+    assert len(short) > 8
+    assert [best.text for [best] in lite.nbest(short)] == translator(short)
+    assert [best for [best] in lite.nbest(BLANK)] == [("", 0.0)] * len(BLANK)
+    for [best] in lite.nbest(HOSTILE):
+        assert np.isfinite(best.log_prob)
+
+
+def test_says_what_was_cut(translator, exported, lines, pairs):
+    translate = LiteTranslator(exported)._translate
+
+    def truncated(text):
+        return bool(translate(text=np.array([text.encode()], dtype=object))["truncated"][0])
+
+    searched = translator.graph.translate(tf.constant(lines))["truncated"].numpy()
+    assert [truncated(line) for line in lines] == searched.tolist()
+    long = [source for source, _ in pairs if len(source.split()) > MAX_LENGTH] or ["the dog " * 30]
+    assert all(truncated(line) for line in long)
+    assert not truncated("")
+
+
+def test_ids_without_tensorflow(exported, translator, lines):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", IDS_ALONE, exported, json.dumps(lines)],
+        env=environment,
+        cwd=exported,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == translator(lines)
+
+
+def test_ids_stop_at_eos(translator, exported):
+    """No slot is filled after it: the output is as long as the translation."""
+    translate = Interpreter(str(exported / "translator_ids.tflite")).get_signature_runner()
+    found = translator.graph.search(tf.constant([[40, 50, 60, EOS_ID]]))
+    expected = [i for i in found.ids[0, 0].numpy().tolist() if i > EOS_ID]
+    output = translate(source=np.array([[40, 50, 60, EOS_ID]], np.int32))
+    assert output["target"].tolist() == expected
+    assert output["score"].shape == output["truncated"].shape == (1,)
+
+
+def test_files(translator, exported):
+    names = ["metadata.json", "source.model", "target.model"]
+    names += ["translator.tflite", "translator_ids.tflite"]
+    assert sorted(path.name for path in exported.iterdir()) == names
+    metadata = json.loads((exported / "metadata.json").read_text())
+    assert metadata["format"] == "tflite"
+    assert metadata["quantization"] == "float32"
+    assert metadata["files"] == ["translator.tflite", "translator_ids.tflite"]
+    assert metadata["limits"]["max_length"] == MAX_LENGTH
+    assert metadata["decoding"]["beam_size"] == translator.config.beam_size
+    assert metadata["vocabulary"] == {"source": 400, "target": 400}
+
+
+@pytest.mark.parametrize("quantization", ["float16", "int8"])
+def test_quantization(pairs, tmp_path, quantization):
+    """Smaller files; log-probabilities close to those of float32, over all tokens of a search."""
+    tokenizer = SubwordTokenizer.train((line for pair in pairs for line in pair), 400)
+    size = dict(num_layers=1, d_model=128, d_ff=512, num_heads=2, max_length=MAX_LENGTH)
+    model = Transformer(TransformerConfig(400, **size, norm_first=True))
+    translator = Translator(model, tokenizer, config=DecodingConfig(beam_size=1))
+    plain = export_tflite(translator, tmp_path)
+    path = export_tflite(translator, tmp_path, quantization=quantization)
+    sizes = [(folder / "translator_ids.tflite").stat().st_size for folder in (plain, path)]
+    per_parameter = (sizes[0] - sizes[1]) / model.count_params()
+    assert per_parameter > {"float16": 1.9, "int8": 2.6}[quantization]
+    [[one]], [[other]] = (LiteTranslator(folder).nbest([b"the dog"]) for folder in (plain, path))
+    assert other.log_prob == pytest.approx(one.log_prob, rel=0.05)
+
+
+def test_a_vocabulary_with_bytes_has_no_text_model(make, tmp_path, pairs):
+    tokenizer = SubwordTokenizer.train(["the cat sat"], 280, byte_fallback=True)
+    size = dict(num_layers=1, d_model=8, d_ff=8, num_heads=1, max_length=8)
+    translator = Translator(Transformer(TransformerConfig(280, **size)), tokenizer)
+    with pytest.warns(UserWarning, match=r"translator.tflite is left out: .*bytes"):
+        path = export_tflite(translator, tmp_path)
+    assert [file.name for file in path.glob("*.tflite")] == ["translator_ids.tflite"]
+
+
+@pytest.mark.parametrize(
+    ("options", "quantization", "message"),
+    [
+        ({}, "int4", "`quantization` must be one of float16, int8 or None.*'int4'"),
+        ({"sampling": True}, None, "`sampling` is not for TFLite"),
+    ],
+)
+def test_what_cannot_be(make, tmp_path, options, quantization, message):
+    with pytest.raises(ValueError, match=message):
+        export_tflite(make(**options), tmp_path / "exports", quantization=quantization)
+    assert not (tmp_path / "exports").exists()
+
+
+def test_without_litert(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    with pytest.raises(ImportError, match=r"pip install 'keras_transformer\[tflite\]'"):
+        LiteTranslator(tmp_path)

@@ -1,0 +1,192 @@
+"""A stand-in for TensorFlow Serving: its gRPC and REST interfaces before a loaded SavedModel.
+
+Clients can be tried with it where no server can run. It does what the server's protobuf classes
+and https://www.tensorflow.org/tfx/serving/api_rest say of `Predict`, for one version of one model,
+and joins no requests. `python tests/serving_stand_in.py exports/demo/1 demo` serves on the ports of
+the server.
+"""
+
+import base64
+import concurrent.futures
+import contextlib
+import http.server
+import json
+import re
+import sys
+import threading
+
+import grpc
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the tokenizer's ops
+from google.protobuf import any_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import get_model_metadata_pb2, prediction_service_pb2_grpc
+from tensorflow_serving.apis.predict_pb2 import PredictResponse
+
+
+class Model:
+    """Runs signatures by name; raises LookupError for what it lacks, ValueError for a bad input."""
+
+    def __init__(self, path, name, loaded=None, max_batch_size=64):
+        self.path, self.name, self.max_batch_size = path, name, max_batch_size
+        self.loaded = loaded or tf.saved_model.load(path)
+
+    def check_name(self, name):
+        if name != self.name:
+            raise LookupError(f"Servable not found for request: Latest({name})")
+
+    def input_types(self, signature):
+        if signature not in self.loaded.signatures:
+            raise ValueError(f"Serving signature name: {signature!r} not found in signature def")
+        specs = self.loaded.signatures[signature].structured_input_signature[1]
+        return {name: spec.dtype for name, spec in specs.items()}
+
+    def predict(self, signature, inputs):
+        """Takes and gives NumPy arrays by name."""
+        types = self.input_types(signature)
+        if set(inputs) != set(types):
+            raise ValueError(f"Expected the inputs {sorted(types)}. Received: {sorted(inputs)}")
+        [size] = {len(value) for value in inputs.values()}
+        if size > self.max_batch_size:
+            raise ValueError(
+                f"Task size {size} is larger than maximum input batch size {self.max_batch_size}"
+            )
+        tensors = {name: tf.constant(inputs[name], types[name]) for name in types}
+        outputs = self.loaded.signatures[signature](**tensors)
+        return {name: value.numpy() for name, value in outputs.items()}
+
+
+class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    def __init__(self, model):
+        self.model = model
+
+    @contextlib.contextmanager
+    def _status(self, context):
+        try:
+            yield
+        except LookupError as error:
+            context.abort(grpc.StatusCode.NOT_FOUND, error.args[0])
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+    def Predict(self, request, context):  # noqa: N802  gRPC's name
+        with self._status(context):
+            self.model.check_name(request.model_spec.name)
+            signature = request.model_spec.signature_name or "serving_default"
+            inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+            reply = PredictResponse()
+            reply.model_spec.CopyFrom(request.model_spec)
+            for name, value in self.model.predict(signature, inputs).items():
+                reply.outputs[name].CopyFrom(tf.make_tensor_proto(value))
+        return reply
+
+    def GetModelMetadata(self, request, context):  # noqa: N802
+        with self._status(context):
+            self.model.check_name(request.model_spec.name)
+        with open(f"{self.model.path}/saved_model.pb", "rb") as file:
+            saved = saved_model_pb2.SavedModel.FromString(file.read())
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, signature in saved.meta_graphs[0].signature_def.items():
+            signatures.signature_def[name].CopyFrom(signature)
+        reply = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=request.model_spec)
+        packed = any_pb2.Any()
+        packed.Pack(signatures)
+        reply.metadata["signature_def"].CopyFrom(packed)
+        return reply
+
+
+def to_columns(body, names):
+    """Returns the inputs of a request's body by name, in rows ("instances") or columns."""
+    if ("instances" in body) == ("inputs" in body):
+        raise ValueError("Request must have one of 'instances' and 'inputs'")
+    if "inputs" in body:
+        columns = body["inputs"]
+        columns = columns if isinstance(columns, dict) else {names[0]: columns}
+    elif isinstance(body["instances"][0], dict) and set(body["instances"][0]) != {"b64"}:
+        columns = {name: [row[name] for row in body["instances"]] for name in body["instances"][0]}
+    else:
+        columns = {names[0]: body["instances"]}
+    return {name: [_from_json(value) for value in values] for name, values in columns.items()}
+
+
+def _from_json(value):
+    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value
+
+
+def to_json(name, value):
+    """Returns an output as JSON has it: a name that ends in `_bytes` means base64."""
+    if isinstance(value, np.ndarray):
+        return [to_json(name, part) for part in value]
+    if isinstance(value, bytes):
+        is_binary = name.endswith("_bytes")
+        return {"b64": base64.b64encode(value).decode()} if is_binary else value.decode()
+    # The shortest digits that give the float32 back.
+    return float(str(value)) if isinstance(value, np.floating) else value.item()
+
+
+class RestHandler(http.server.BaseHTTPRequestHandler):
+    model = None
+
+    def do_POST(self):
+        found = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/\d+)?:predict", self.path)
+        if not found:
+            return self._reply(404, {"error": f"Malformed request: POST {self.path}"})
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        try:
+            self.model.check_name(found[1])
+            return self._reply(200, self._predict(json.loads(content)))
+        except LookupError as error:
+            return self._reply(404, {"error": error.args[0]})
+        except ValueError as error:
+            return self._reply(400, {"error": str(error)})
+
+    def _predict(self, body):
+        signature = body.get("signature_name", "serving_default")
+        inputs = to_columns(body, list(self.model.input_types(signature)))
+        outputs = {
+            name: to_json(name, value)
+            for name, value in self.model.predict(signature, inputs).items()
+        }
+        if "inputs" in body:
+            return {"outputs": outputs}
+        rows = zip(*outputs.values(), strict=True)
+        return {"predictions": [dict(zip(outputs, row, strict=True)) for row in rows]}
+
+    def _reply(self, status, content):
+        content = json.dumps(content, ensure_ascii=False, indent=1).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments):
+        """Keeps quiet."""
+
+
+@contextlib.contextmanager
+def serve(model, grpc_port=0, rest_port=0):
+    """Serves a `Model` on loopback; gives the addresses of gRPC and REST. 0 is a free port."""
+    grpc_server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        PredictionService(model), grpc_server
+    )
+    grpc_port = grpc_server.add_insecure_port(f"127.0.0.1:{grpc_port}")
+    handler = type("Handler", (RestHandler,), {"model": model})
+    rest_server = http.server.ThreadingHTTPServer(("127.0.0.1", rest_port), handler)
+    grpc_server.start()
+    threading.Thread(target=rest_server.serve_forever, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{grpc_port}", f"127.0.0.1:{rest_server.server_port}"
+    finally:
+        rest_server.shutdown()
+        rest_server.server_close()
+        grpc_server.stop(None).wait()
+
+
+if __name__ == "__main__":
+    with serve(Model(*sys.argv[1:]), grpc_port=8500, rest_port=8501) as addresses:
+        print("Serving; Ctrl-C ends it:", *addresses, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
