@@ -11,13 +11,11 @@ import ctranslate2
 import numpy as np
 import pytest
 import sentencepiece
-from random_models import vary
+from untrained_run import untrained_run
 
-from keras_transformer import DataConfig, DecodingConfig, RunConfig, Transformer, TransformerConfig
 from keras_transformer.__main__ import main
 from keras_transformer.export.open_translator import open_runs
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.training import loop
 
 ROOT = Path(__file__).parents[1]
 # Blank lines, a line end of another system, invalid UTF-8, and no line end at all.
@@ -28,20 +26,8 @@ LINES += [b"the garden"]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run that looks as if it were trained, with a model at random."""
-    config = RunConfig(
-        TransformerConfig(
-            vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=12
-        ),
-        data=DataConfig("phrasebook:train:200", valid=None),
-        decoding=DecodingConfig(beam_size=2, max_extra_tokens=3),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transformer, "fit", lambda *args, **kwargs: None)
-        run = loop.train(tmp_path_factory.mktemp("runs") / "run", config)
-    model = vary(Transformer(config.model), seed=0)
-    run.checkpoints.save(model, 1, {"val_bleu": 20.0})
-    return run
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return untrained_run(folder, beam_size=2, max_extra_tokens=3)
 
 
 @pytest.fixture(scope="module")
@@ -225,11 +211,35 @@ def test_export_to_ctranslate2(run, export, tmp_path):
     assert {*result.hypotheses[0]} <= {*run.target_tokenizer.pieces}
 
 
-def test_quantization_is_of_ctranslate2_alone(run, export, tmp_path):
+def test_a_type_of_another_format(run, export, tmp_path):
     code, _, errors = export(run.path, "--output", tmp_path / "exports", "--quantization", "int8")
+    assert code == 1
+    assert b"`quantization` must be one of float16, bfloat16 or None here" in errors
+    code, _, errors = export(run.path, "--output", tmp_path / "exports", "--name", "demo")
     assert code == 2
-    assert b"--quantization goes with --format ctranslate2" in errors
+    assert b"--name goes with --format serving. Received: --format saved_model" in errors
     assert not (tmp_path / "exports").exists()
+
+
+def test_export_to_tflite(run, export, command, corpus, tmp_path):
+    """What is shipped is translated with and evaluated like the run itself."""
+    code, _, errors = export(run.path, "--output", tmp_path, "--format", "tflite")
+    assert code == 0, errors
+    short = b"the dog\n\na cat\n"
+    expected = command("translate", run.path, stdin=short)
+    assert command("translate", tmp_path, stdin=short)[:2] == expected[:2]
+    expected = command("evaluate", run.path, corpus)
+    assert command("evaluate", tmp_path, corpus)[:2] == expected[:2]
+    assert expected[0] == 0
+
+
+def test_export_for_serving(run, export, tmp_path):
+    folder = tmp_path / "exports"
+    options = ["--format", "serving", "--name", "english_german"]
+    code, _, errors = export(run.path, "--output", folder, *options)
+    assert code == 0, errors
+    assert (folder / "1" / "assets.extra" / "tf_serving_warmup_requests").is_file()
+    assert b'"english_german"' in (folder / "serving" / "models.config").read_bytes()
 
 
 def test_an_export_keeps_the_options_that_it_was_given(run, export, tmp_path, command):

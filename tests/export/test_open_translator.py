@@ -4,32 +4,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from random_models import vary
+from untrained_run import untrained_run
 
-from keras_transformer import DataConfig, DecodingConfig, RunConfig, Transformer, TransformerConfig
+from keras_transformer import DecodingConfig, Transformer
 from keras_transformer.export.open_translator import open_runs, open_translator
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.training import loop
 
 LINES = [b"the dog", b"", b"a small cat", b"\xff"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run that looks as if it were trained: two checkpoints at random, the first the better."""
-    config = RunConfig(
-        TransformerConfig(
-            vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=12
-        ),
-        data=DataConfig("phrasebook:train:200", valid=None),
-        decoding=DecodingConfig(beam_size=2, max_extra_tokens=3, batch_size=3),
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transformer, "fit", lambda *args, **kwargs: None)
-        run = loop.train(tmp_path_factory.mktemp("runs") / "run", config)
-    for epoch, bleu in ((1, 20.0), (2, 10.0)):
-        model = vary(Transformer(config.model), seed=epoch)
-        run.checkpoints.save(model, epoch, {"val_bleu": bleu})
-    return run
+    """The first checkpoint is the better one."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    options = dict(beam_size=2, max_extra_tokens=3, batch_size=3)
+    return untrained_run(folder, bleu=(20.0, 10.0), **options)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,25 @@
+"""A run that looks as if it were trained: its models are at random."""
+
+from unittest import mock
+
+from random_models import vary
+
+from keras_transformer import DataConfig, DecodingConfig, RunConfig, Transformer, TransformerConfig
+from keras_transformer.training import loop
+
+
+def untrained_run(path, bleu=(20.0,), **decoding):
+    """Makes a run with a checkpoint for each BLEU; the weights are those of the epoch's seed."""
+    config = RunConfig(
+        TransformerConfig(
+            vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=12
+        ),
+        data=DataConfig("phrasebook:train:200", valid=None),
+        decoding=DecodingConfig(**decoding),
+    )
+    with mock.patch.object(Transformer, "fit"):
+        run = loop.train(path, config)
+    for epoch, value in enumerate(bleu, start=1):
+        model = vary(Transformer(config.model), seed=epoch)
+        run.checkpoints.save(model, epoch, {"val_bleu": value})
+    return run
