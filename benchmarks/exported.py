@@ -8,9 +8,10 @@ output, in tokens, where the weights are random; 0 lets sentences end.
 
 import json
 import os
-import resource
+import re
 import sys
 import time
+from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
@@ -53,16 +54,12 @@ def tflite(path, threads, beam, length):
 def tflite_ids(path, threads, beam, length):
     """The TFLite model that takes ids, with the SentencePiece library and without TensorFlow."""
     import numpy as np
-    import sentencepiece
     from ai_edge_litert.interpreter import Interpreter
 
     yield
     interpreter = Interpreter(model_path=f"{path}/translator_ids.tflite", num_threads=threads)
     translate = interpreter.get_signature_runner()
-    source, target = (
-        sentencepiece.SentencePieceProcessor(f"{path}/{side}.model")
-        for side in ("source", "target")
-    )
+    source, target = tokenizers(path)
 
     def one(line):
         ids = np.array([[*source.encode(line), source.eos_id()]], np.int32)
@@ -74,14 +71,10 @@ def tflite_ids(path, threads, beam, length):
 def ctranslate2(path, threads, beam, length):
     """CTranslate2 with the SentencePiece library; no length penalty, as in the others."""
     import ctranslate2
-    import sentencepiece
 
     yield
     engine = ctranslate2.Translator(path, intra_threads=threads, inter_threads=1)
-    source, target = (
-        sentencepiece.SentencePieceProcessor(f"{path}/{side}.model")
-        for side in ("source", "target")
-    )
+    source, target = tokenizers(path)
 
     def translate(lines):
         results = engine.translate_batch(
@@ -94,6 +87,16 @@ def ctranslate2(path, threads, beam, length):
         return [target.decode(result.hypotheses[0]) for result in results]
 
     yield translate
+
+
+def tokenizers(path):
+    """The source's and the target's, by the SentencePiece library."""
+    import sentencepiece
+
+    return [
+        sentencepiece.SentencePieceProcessor(f"{path}/{side}.model")
+        for side in ("source", "target")
+    ]
 
 
 def main() -> None:
@@ -110,13 +113,17 @@ def main() -> None:
     for question in map(json.loads, sys.stdin):
         lines, size = question["lines"], question["size"]
         start = time.perf_counter()
-        outputs = [translate(lines[i : i + size]) for i in range(0, len(lines), size)]
-        answer(answers, time.perf_counter() - start, sum(outputs, []))
+        outputs = []
+        for i in range(0, len(lines), size):
+            outputs += translate(lines[i : i + size])
+        answer(answers, time.perf_counter() - start, outputs)
 
 
 def answer(file, seconds, outputs):
     """Writes one answer."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    # Not `getrusage`, whose peak begins with that of the parent.
+    status = Path("/proc/self/status").read_text()
+    peak = int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
     json.dump({"seconds": seconds, "outputs": outputs, "peak": peak}, file)
     file.write("\n")
     file.flush()

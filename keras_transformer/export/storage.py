@@ -59,7 +59,7 @@ class StoredWeights:
             with keras.StatelessScope(state_mapping=values):
                 return function(*args, **kwargs)
 
-        return tf.function(computed, autograph=False)
+        return tf.function(computed, autograph=False, reduce_retracing=True)
 
 
 def _store(variable: keras.Variable, dtype: str | None) -> tf.Variable:

@@ -38,8 +38,9 @@ def export_tflite(
       translated, or the translation was cut there. It needs TF Text's operations. It is left out,
       with a warning, where a vocabulary has `byte_fallback`, which these do not know.
     - `translator_ids.tflite` takes `source`, int32 `[1, length]`, ids that end with eos, and gives
-      `target`, int32 `[tokens]`, without eos, `score` and `truncated`. It needs TFLite's own
-      operations alone, and `source.model` and `target.model` with the SentencePiece library.
+      `target`, int32 `[tokens]`, with its eos unless it was cut, `score` and `truncated`. It needs
+      TFLite's own operations alone, and `source.model` and `target.model` with the SentencePiece
+      library.
     - `metadata.json` tells languages, limits, versions and where the model comes from.
 
     Args:
@@ -110,13 +111,11 @@ def _text_function(graph: TranslationGraph) -> tf.types.experimental.Polymorphic
     def translate(text):
         source = tf.expand_dims(source_tokenizer.tokenize(text), 0)
         target, score, truncated = _translate(graph, source)
-        # One without text is its eos alone.
-        has_text = tf.shape(source)[1] > 1
-        is_text = tf.cast(has_text, tf.int32)
+        length = tf.reduce_sum(tf.cast(target != EOS_ID, tf.int32))
         return {
-            "translation": target_tokenizer.detokenize(target[: tf.size(target) * is_text]),
-            "score": tf.where(has_text, score, 0.0),
-            "truncated": truncated & has_text,
+            "translation": target_tokenizer.detokenize(target[:length]),
+            "score": score,
+            "truncated": truncated,
         }
 
     return _compiled(translate, tf.TensorSpec([1], tf.string, "text"))
@@ -130,19 +129,23 @@ def _translate(graph: TranslationGraph, source: tf.Tensor) -> tuple[tf.Tensor, .
         source: int32 `[1, length]`, ids that end with eos.
 
     Returns:
-        The target's ids, int32 `[tokens]`, without eos; its score, float32 `[1]`; whether source or
-        target were cut, bool `[1]`.
+        The target's ids, int32 `[tokens]`, with their eos unless they were cut; the score, float32
+        `[1]`; whether source or target were cut, bool `[1]`. An eos alone gives an eos alone: there
+        are runtimes that cannot read an output without elements.
     """
     length = tf.shape(source)[1]
-    is_long = length > graph.max_length
+    has_text, is_long = length > 1, length > graph.max_length
     kept = source[:, : tf.minimum(length, graph.max_length) - 1]
     source = tf.concat([kept, [[EOS_ID]]], 1)
     found = graph.search(source, n=1, fixed_length=graph.max_length)
     target = tf.reshape(found.ids, [-1])
-    length = tf.reduce_sum(tf.cast((target != PAD_ID) & (target != EOS_ID), tf.int32))
+    target = tf.where(has_text, target, tf.one_hot(0, graph.max_length, EOS_ID, PAD_ID))
     has_eos = tf.reduce_any(target == EOS_ID)
-    truncated = tf.reshape(is_long | ~has_eos, [1])
-    return target[:length], tf.reshape(found.log_probs, [1]), truncated
+    return (
+        target[: tf.reduce_sum(tf.cast(target != PAD_ID, tf.int32))],
+        tf.where(has_text, tf.reshape(found.log_probs, [1]), 0.0),
+        tf.reshape(is_long | ~has_eos, [1]),
+    )
 
 
 def _compiled(function: Callable, spec: tf.TensorSpec) -> tf.types.experimental.PolymorphicFunction:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,23 +20,31 @@ from keras_transformer.export.tflite import export_tflite
 from keras_transformer.export.tflite_translator import LiteTranslator
 from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.text.vocabulary import EOS_ID
+from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
 
 MAX_LENGTH = 16
-# Without TensorFlow, Keras or this package: what an app has that cannot link TF Text.
-IDS_ALONE = """
-import json, pathlib, sys
-sys.modules.update(dict.fromkeys(["tensorflow", "keras", "keras_transformer"]))
-import numpy as np, sentencepiece
-from ai_edge_litert.interpreter import Interpreter
-
-folder, lines = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
-translate = Interpreter(str(folder / "translator_ids.tflite")).get_signature_runner()
-load = lambda name: sentencepiece.SentencePieceProcessor(str(folder / name))
-source, target = load("source.model"), load("target.model")
-outputs = [translate(source=np.array([source.encode(line) + [3]], np.int32)) for line in lines]
-print(json.dumps([target.decode(output["target"].tolist()) for output in outputs]))
+EXAMPLES = Path(__file__).parents[2] / "examples" / "python"
+# Runs an example where some modules cannot be imported.
+WITHOUT = """
+import runpy, sys
+modules, *sys.argv = sys.argv[1:]
+sys.modules.update(dict.fromkeys(modules.split(",")))
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
+
+
+def run_example(name, path, lines, without):
+    """What an example prints for lines on standard input."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, without, EXAMPLES / name, path],
+        input="".join(f"{line}\n" for line in lines),
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        cwd=path if path.is_dir() else path.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -114,24 +123,29 @@ def test_says_what_was_cut(translator, exported, lines, pairs):
     assert not truncated("")
 
 
-def test_ids_without_tensorflow(exported, translator, lines):
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", IDS_ALONE, exported, json.dumps(lines)],
-        env=environment,
-        cwd=exported,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == translator(lines)
+@pytest.mark.parametrize(
+    ("name", "model", "without"),
+    [
+        ("translate_tflite.py", "translator.tflite", "keras_transformer,sentencepiece"),
+        ("translate_tflite_ids.py", ".", "keras_transformer,keras,tensorflow,tensorflow_text"),
+    ],
+)
+def test_examples(exported, translator, lines, name, model, without):
+    """Each with what it says that it needs: the second without TensorFlow."""
+    lines = [*lines[:8], "", "the dog " * 30]
+    printed = run_example(name, exported / model, lines, without).split("\n  -> ")
+    translations = [printed_line.split("\n")[0] for printed_line in printed[1:]]
+    assert translations[:-1] == translator(lines[:-1])
+    assert translations[-1].endswith("(cut: too long for the model)")
 
 
 def test_ids_stop_at_eos(translator, exported):
     """No slot is filled after it: the output is as long as the translation."""
     translate = Interpreter(str(exported / "translator_ids.tflite")).get_signature_runner()
     found = translator.graph.search(tf.constant([[40, 50, 60, EOS_ID]]))
-    expected = [i for i in found.ids[0, 0].numpy().tolist() if i > EOS_ID]
+    expected = [i for i in found.ids[0, 0].numpy().tolist() if i != PAD_ID]
+    assert expected[-1] == EOS_ID
+    assert translate(source=np.array([[EOS_ID]], np.int32))["target"].tolist() == [EOS_ID]
     output = translate(source=np.array([[40, 50, 60, EOS_ID]], np.int32))
     assert output["target"].tolist() == expected
     assert output["score"].shape == output["truncated"].shape == (1,)

@@ -259,6 +259,65 @@ def test_separate_vocabularies(pairs):
         Translator(model, source_tokenizer)
 
 
+# Options of each string, and what is said of it.
+
+
+def test_each_string_has_its_own_options(ending, short_lines):
+    """As translators of those options have them for all strings."""
+    lines = short_lines[:6]
+    translator = ending(beam_size=3, length_penalty=0.6)
+    lengths, penalties = [3, 0, -5, 2**31 - 1, 1, 4], [0.0, 1.5, -1.0, np.nan, np.inf, 0.3]
+    found = translator.graph.translate(
+        tf.constant(lines), tf.constant(lengths), tf.constant(penalties, tf.float32)
+    )
+    for i, (line, length, penalty) in enumerate(zip(lines, lengths, penalties, strict=True)):
+        alpha = min(penalty, 10.0) if penalty >= 0 else 0.6
+        alone = ending(beam_size=3, length_penalty=alpha)
+        ids = translator.source_tokenizer.tokenize([line]).to_tensor()
+        most = tf.constant([length if length > 0 else MAX_LENGTH])
+        expected = alone.graph.search(ids, max_tokens=most)
+        [text] = alone.target_tokenizer.detokenize(expected.ids[:, 0]).numpy()
+        assert found["translation"][i].numpy() == text
+        np.testing.assert_allclose(found["score"][i], expected.log_probs[0, 0], rtol=1e-4)
+        assert bool(found["truncated"][i]) == (EOS_ID not in expected.ids.numpy()[0, 0])
+    assert len({*found["truncated"].numpy().tolist()}) == 2
+
+
+def test_pieces_and_truncated(ending, short_lines):
+    translator = ending(min_length=1)
+    library = library_of(translator.source_tokenizer)
+    long = "the small dog sees a cat and the old man sleeps in the garden"
+    lines = ["", short_lines[0], long]
+    outputs = translator.graph.translate(tf.constant(lines))
+    assert outputs["pieces"].numpy().tolist() == [1, 1, len(chunks(library, long))]
+    assert translator.graph.nbest(tf.constant(lines))["pieces"].numpy().tolist() == [
+        *outputs["pieces"].numpy()
+    ]
+    assert not outputs["truncated"][0]
+    # No translation of at least twelve tokens has room for its eos.
+    cut = ending(min_length=MAX_LENGTH).graph.translate(tf.constant(lines))
+    assert cut["truncated"].numpy().tolist() == [False, True, True]
+
+
+def test_scores_and_attention_of_what_is_too_long(ending, short_lines):
+    """The first tokens alone count, and a flag says so."""
+    translator = ending()
+    library = library_of(translator.source_tokenizer)
+    long = "the small dog sees a cat and the old man sleeps in the garden"
+    ids = [*library.encode(long)[: MAX_LENGTH - 1], EOS_ID]
+    scores = translator.graph.score(tf.constant([long, "a cat"]), tf.constant(["der Hund", long]))
+    assert scores["truncated"].numpy().tolist() == [True, True]
+    assert not translator.graph.score(tf.constant(["a cat"]), tf.constant(["x"]))["truncated"][0]
+    log_probs = forced_log_probs(translator.models, library.encode("a cat"), ids)
+    expected = log_probs[np.arange(len(ids)), ids]
+    np.testing.assert_allclose(scores["token_log_probs"][1], expected, 1e-3, 1e-3)
+    np.testing.assert_allclose(scores["log_prob"][1], expected.sum(), rtol=1e-4)
+    attention = translator.graph.attention(tf.constant([long, short_lines[0]]))
+    assert attention["truncated"].numpy().tolist() == [True, False]
+    tokens = [token.decode() for token in attention["source_tokens"][0].numpy()]
+    assert tokens == [library.id_to_piece(i) for i in ids]
+
+
 # Several translations, given beginnings, scores of given translations, attention, ensembles.
 
 
