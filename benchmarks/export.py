@@ -162,10 +162,13 @@ def main() -> None:
     parameters = sum(model.count_params() for model in translator.models)
     print(f"{arguments.threads} threads; {versions}; {parameters / 1e6:.1f} million parameters")
     with tempfile.TemporaryDirectory() as folder:
-        processes, sizes = {}, {}
+        processes, sizes, paths = {}, {}, {}
         for name in arguments.models:
             kind, export, quantization = MODELS[name]
-            path = export(translator, Path(folder) / name, quantization=quantization)
+            key = export, quantization
+            if key not in paths:
+                paths[key] = export(translator, Path(folder) / name, quantization=quantization)
+            path = paths[key]
             sizes[name] = size_of(path, kind)
             options = arguments.threads, arguments.beam_size, length
             processes[name] = Process(kind, path, *options)
