@@ -295,6 +295,8 @@ class DecodingConfig:
         top_k: Sample from so many of the most probable tokens; 0 for all.
         top_p: Sample from the fewest most probable tokens of this probability together.
         seed: Of the sampling.
+        split_sentences: Translate each sentence of a text on its own, and not only those of a text
+            that is too long for the model: for documents, where it was trained on sentences.
         batch_size: Sentences that are translated together.
     """
 
@@ -312,6 +314,7 @@ class DecodingConfig:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    split_sentences: bool = False
     batch_size: int = 64
 
     def __post_init__(self) -> None:

@@ -219,19 +219,28 @@ def pasts(parents):
     return found
 
 
-def cut_plainly(tokens, most, vocabulary):
-    """Cuts a source that is too long: after the last sentence that fits, else the last word."""
-    pieces, rest = [], list(tokens)
-    while len(rest) > most:
-        texts = [vocabulary[i] for i in rest]
-        word_ends = [n for n in range(1, most + 1) if texts[n].startswith("\u2581")]
-        sentence_ends = [
-            n
-            for n in range(1, most + 1)
-            if (text := texts[n - 1].rstrip("\"')]\u201c\u201d\u2019\u00bb\u300d\u300f\uff09"))
-            and (text[-1] in "\u3002\uff01\uff1f" or (n in word_ends and text[-1] in ".!?\u2026"))
-        ]
-        cut = max(sentence_ends or word_ends or [most])
-        pieces.append(rest[:cut])
-        rest = rest[cut:]
-    return [*pieces, rest]
+def cut_plainly(tokens, most, vocabulary, every_sentence=False):
+    """Cuts a source that is too long into sentences, and these, if need be, between words."""
+    texts = [vocabulary[i] for i in tokens]
+    if len(tokens) <= most and not every_sentence:
+        return [list(tokens)]
+    closing = "\"')]\u201c\u201d\u2019\u00bb\u300d\u300f\uff09"
+
+    def begins_word(n):
+        return texts[n].startswith("\u2581")
+
+    def ends_sentence(n):
+        last = texts[n - 1].rstrip(closing)[-1:]
+        return last and (last in "\u3002\uff01\uff1f" or (last in ".!?\u2026" and begins_word(n)))
+
+    pieces, start = [], 0
+    sentence_ends = [n for n in range(1, len(tokens)) if ends_sentence(n)] + [len(tokens)]
+    for end in sentence_ends:
+        while end - start > most:
+            words = [n for n in range(start + 1, start + most + 1) if begins_word(n)]
+            cut = max(words, default=start + most)
+            pieces.append(list(tokens[start:cut]))
+            start = cut
+        pieces.append(list(tokens[start:end]))
+        start = end
+    return pieces

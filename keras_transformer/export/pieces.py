@@ -46,17 +46,21 @@ class Boundaries(NamedTuple):
 
 
 def split_into_pieces(
-    tokens: tf.RaggedTensor, max_length: int, boundaries: Boundaries
+    tokens: tf.RaggedTensor,
+    max_length: int,
+    boundaries: Boundaries,
+    every_sentence: bool = False,
 ) -> tuple[tf.RaggedTensor, tf.Tensor]:
-    """Cuts rows that are too long for the model.
+    """Cuts rows that are too long for the model into sentences, and these, if need be, into words.
 
-    A piece is as long as it may be and ends, if it can, with a sentence; else before a word; else
-    anywhere.
+    A sentence that is still too long is cut before the last word that fits, or, without one, where
+    it reaches the most tokens.
 
     Args:
         tokens: int32 ragged `[batch, (tokens)]`, each row ending with eos.
         max_length: Most tokens of a piece, eos included, at least 2.
         boundaries: Of the vocabulary.
+        every_sentence: Whether to cut all rows into sentences, however short.
 
     Returns:
         The pieces, int32 ragged `[pieces, (tokens)]`, each ending with eos, at least one for each
@@ -71,63 +75,77 @@ def split_into_pieces(
         >>> split_into_pieces(tokens, 3, boundaries)[0].to_list()
         [[5, 3], [6, 7, 3], [3]]
     """
-    words = tokens[:, :-1]
-    cuts, owners = _cuts(words, max_length - 1, boundaries)
-    starts = tf.concat([words.row_starts(), cuts], 0)
-    owners = tf.concat([tf.range(words.nrows()), owners], 0)
-    # By row, and within a row by position: an empty row starts where the next one does.
-    order = tf.argsort(owners * (tf.size(words.values, tf.int64) + 1) + starts)
-    starts, owners = tf.gather(starts, order), tf.gather(owners, order)
-    pieces = tf.RaggedTensor.from_row_starts(words.values, starts)
+    words, most = tokens[:, :-1], max_length - 1
+    sentence_starts, word_starts = _starts(words.values, boundaries)
+    rows = tf.gather(words.value_rowids(), sentence_starts)
+    is_cut = (sentence_starts > tf.gather(words.row_starts(), rows)) & (
+        every_sentence | (tf.gather(words.row_lengths(), rows) > most)
+    )
+    sentences, owners = _cut(
+        words,
+        tf.range(words.nrows()),
+        tf.boolean_mask(sentence_starts, is_cut),
+        tf.boolean_mask(rows, is_cut),
+    )
+    cuts, of_sentence = _cuts_of_long_rows(sentences, most, word_starts)
+    pieces, owners = _cut(sentences, owners, cuts, tf.gather(owners, of_sentence))
     eos = tf.fill([pieces.nrows(), 1], EOS_ID)
     return tf.concat([pieces, eos], axis=1), owners
 
 
-def _cuts(words: tf.RaggedTensor, most: int, boundaries: Boundaries) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns where pieces of at most `most` tokens begin beside the rows' own beginnings.
+def _starts(values: tf.Tensor, boundaries: Boundaries) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns where sentences may begin, and where words may, int64, both in their order."""
+    before, after = values[:-1], values[1:]
+    word = tf.gather(boundaries.begins_word, after)
+    sentence = tf.gather(boundaries.ends_sentence, before) & word
+    sentence |= tf.gather(boundaries.ends_always, before)
+    return tuple(tf.reshape(tf.where(found), [-1]) + 1 for found in (sentence, word))
 
-    Positions are those in `words.values`, int64 `[cuts]`, and so are the rows that they belong to.
-    """
-    sentences, spaces = _candidates(words.values, boundaries)
-    ends = words.row_starts() + words.row_lengths()
 
-    def too_long(rows, starts, cuts, owners):
-        return tf.size(rows) > 0
+def _cut(
+    rows: tf.RaggedTensor, owners: tf.Tensor, cuts: tf.Tensor, cut_owners: tf.Tensor
+) -> tuple[tf.RaggedTensor, tf.Tensor]:
+    """Cuts rows at positions in their values; returns the new rows and their owners."""
+    starts = tf.concat([rows.row_starts(), cuts], 0)
+    owners = tf.concat([owners, cut_owners], 0)
+    # By owner, and of one owner by position: an empty row starts where the next one does.
+    order = tf.argsort(owners * (tf.size(rows.values, tf.int64) + 1) + starts)
+    return (
+        tf.RaggedTensor.from_row_starts(rows.values, tf.gather(starts, order)),
+        tf.gather(owners, order),
+    )
 
-    def cut_once(rows, starts, cuts, owners):
+
+def _cuts_of_long_rows(
+    rows: tf.RaggedTensor, most: int, word_starts: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns where to cut rows of more than `most` tokens, and which row each cut is of."""
+    ends = rows.row_starts() + rows.row_lengths()
+    # Before the first of them, for where there is none.
+    word_starts = tf.concat([tf.constant([-1], tf.int64), word_starts], 0)
+
+    def any_left(which, starts, cuts, owners):
+        return tf.size(which) > 0
+
+    def cut_once(which, starts, cuts, owners):
         limits = starts + most
-        sentence, space = _last(sentences, limits), _last(spaces, limits)
-        found = tf.where(sentence > starts, sentence, tf.where(space > starts, space, limits))
-        longer = found + most < tf.gather(ends, rows)
+        last = tf.searchsorted(word_starts, limits, side="right") - 1
+        word = tf.gather(word_starts, last)
+        found = tf.where(word > starts, word, limits)
+        is_long = found + most < tf.gather(ends, which)
         return (
-            tf.boolean_mask(rows, longer),
-            tf.boolean_mask(found, longer),
+            tf.boolean_mask(which, is_long),
+            tf.boolean_mask(found, is_long),
             tf.concat([cuts, found], 0),
-            tf.concat([owners, rows], 0),
+            tf.concat([owners, which], 0),
         )
 
-    rows = tf.reshape(tf.where(words.row_lengths() > most), [-1])
+    which = tf.reshape(tf.where(rows.row_lengths() > most), [-1])
     none = tf.zeros([0], tf.int64)
-    any_number = tf.TensorShape([None])
     *_, cuts, owners = tf.while_loop(
-        too_long,
+        any_left,
         cut_once,
-        (rows, tf.gather(words.row_starts(), rows), none, none),
-        shape_invariants=(any_number,) * 4,
+        (which, tf.gather(rows.row_starts(), which), none, none),
+        shape_invariants=(tf.TensorShape([None]),) * 4,
     )
     return cuts, owners
-
-
-def _candidates(values: tf.Tensor, boundaries: Boundaries) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns where sentences may begin, and where words may, both in their order."""
-    before, after = values[:-1], values[1:]
-    space = tf.gather(boundaries.begins_word, after)
-    sentence = tf.gather(boundaries.ends_sentence, before) & space
-    sentence |= tf.gather(boundaries.ends_always, before)
-    return tuple(tf.reshape(tf.where(found), [-1]) + 1 for found in (sentence, space))
-
-
-def _last(candidates: tf.Tensor, limits: tf.Tensor) -> tf.Tensor:
-    """Returns for each limit the last candidate up to it, -1 if there is none."""
-    candidates = tf.concat([tf.constant([-1], tf.int64), candidates], 0)
-    return tf.gather(candidates, tf.searchsorted(candidates, limits, side="right") - 1)

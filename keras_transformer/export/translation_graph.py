@@ -246,7 +246,9 @@ class TranslationGraph:
 
     def _split(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
         tokens = self.source_tokenizer.tokenize(text)
-        return split_into_pieces(tokens, self.max_length, self._boundaries)
+        return split_into_pieces(
+            tokens, self.max_length, self._boundaries, self.config.split_sentences
+        )
 
     def _join(self, found: Hypotheses, pieces: tf.RaggedTensor, owners: tf.Tensor, size: tf.Tensor):
         """Returns the strings of hypotheses and their scores, both `[batch, n]`."""

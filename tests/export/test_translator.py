@@ -299,6 +299,16 @@ def test_pieces_and_truncated(ending, short_lines):
     assert cut["truncated"].numpy().tolist() == [False, True, True]
 
 
+def test_split_sentences(ending):
+    """Each sentence is translated as it is alone."""
+    sentences = ["the dog sleeps.", "a cat.", "the man."]
+    split = ending(split_sentences=True)
+    outputs = split.graph.translate(tf.constant([" ".join(sentences), "the dog"]))
+    assert outputs["pieces"].numpy().tolist() == [3, 1]
+    alone = ending()(sentences)
+    assert outputs["translation"].numpy()[0].decode() == " ".join(alone)
+
+
 def test_scores_and_attention_of_what_is_too_long(ending, short_lines):
     """The first tokens alone count, and a flag says so."""
     translator = ending()
