@@ -1,5 +1,6 @@
 """`metadata.json`, which every export holds: what it is, and where it comes from."""
 
+import dataclasses
 import datetime
 import importlib.metadata
 import json
@@ -33,19 +34,14 @@ def describe(translator: Translator) -> dict[str, Any]:
         >>> describe(translator)["limits"]["max_length"]
         12
     """
-    config = translator.config
     source, target = translator.source_tokenizer, translator.target_tokenizer
-    decoding = ("beam_size", "length_penalty", "num_hypotheses", "sampling", "banned_pieces")
     return {
         "exported": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "vocabulary": {"source": source.vocab_size, "target": target.vocab_size},
         # In tokens, eos included; a longer source is translated in pieces, or cut where an export's
         # output says so.
-        "limits": {
-            "max_length": translator.graph.max_length,
-            "max_extra_tokens": config.max_extra_tokens,
-        },
-        "decoding": {name: getattr(config, name) for name in decoding},
+        "limits": {"max_length": translator.graph.max_length},
+        "decoding": dataclasses.asdict(translator.config),
         "models": len(translator.models),
         "parameters": sum(model.count_params() for model in translator.models),
         "versions": {
