@@ -325,16 +325,28 @@ class TestClients:
         assert "Servable not found for request: Latest(large)" in errors
 
 
+# Inputs of each signature.
+INPUTS = {
+    "serving_default": {"text": FIRST},
+    "translate": {"text": FIRST, "max_length": [9, 2, 3], "length_penalty": [0.6, 0.0, 1.5]},
+    "nbest": {"text": FIRST},
+    "score": {"source": FIRST, "target": ["der Hund", "", "Wann kommt der Zug?"]},
+    "attention": {"text": FIRST},
+}
+
+# Those of two requests in one batch, and where each of them is.
+PARTS = slice(0, len(FIRST)), slice(len(FIRST), None)
+VALUES = {
+    "text": [*FIRST, *SECOND],
+    "source": [*FIRST, *SECOND],
+    "target": ["der Hund", "", "Wann kommt der Zug am Freitag an?", "", "die Frau"],
+    "max_length": [9, 2, 3, 16, 5],
+    "length_penalty": [0.6, 0.0, 1.5, 0.6, 1.0],
+}
+
+
 class TestInterfaces:
     """What the clients leave out: each signature over both interfaces."""
-
-    INPUTS = {  # noqa: RUF012
-        "serving_default": {"text": FIRST},
-        "translate": {"text": FIRST, "max_length": [9, 2, 3], "length_penalty": [0.6, 0.0, 1.5]},
-        "nbest": {"text": FIRST},
-        "score": {"source": FIRST, "target": ["der Hund", "", "Wann kommt der Zug?"]},
-        "attention": {"text": FIRST},
-    }
 
     def post(self, address, **body):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -353,7 +365,7 @@ class TestInterfaces:
 
     @pytest.mark.parametrize("signature", INPUTS)
     def test_rest(self, addresses, loaded, signature):
-        inputs = self.INPUTS[signature]
+        inputs = INPUTS[signature]
         expected = run(loaded, signature, **inputs)
         reply = self.post(addresses[1], signature_name=signature, inputs=inputs)
         self.check_same(reply["outputs"], expected)
@@ -381,7 +393,7 @@ class TestInterfaces:
 
     @pytest.mark.parametrize("signature", INPUTS)
     def test_grpc(self, stub, loaded, signature):
-        inputs = self.INPUTS[signature]
+        inputs = INPUTS[signature]
         expected = run(loaded, signature, **inputs)
         request = predict_pb2.PredictRequest()
         request.model_spec.name = "small"
@@ -407,22 +419,13 @@ class TestInterfaces:
 class TestBatching:
     """The server joins the inputs of requests along dimension 0 and splits the outputs there."""
 
-    PARTS = slice(0, len(FIRST)), slice(len(FIRST), None)
-    VALUES = {  # noqa: RUF012
-        "text": [*FIRST, *SECOND],
-        "source": [*FIRST, *SECOND],
-        "target": ["der Hund", "", "Wann kommt der Zug am Freitag an?", "", "die Frau"],
-        "max_length": [9, 2, 3, 16, 5],
-        "length_penalty": [0.6, 0.0, 1.5, 0.6, 1.0],
-    }
-
-    @pytest.mark.parametrize("signature", TestInterfaces.INPUTS)
+    @pytest.mark.parametrize("signature", INPUTS)
     def test_parts_equal_single_requests(self, loaded, signature):
-        inputs = {name: self.VALUES[name] for name in TestInterfaces.INPUTS[signature]}
+        inputs = {name: VALUES[name] for name in INPUTS[signature]}
         joint = run(loaded, signature, **inputs)
         for name, value in joint.items():
             assert len(value) == len(FIRST) + len(SECOND), f"{name} has no batch dimension"
-        for part in self.PARTS:
+        for part in PARTS:
             single = run(loaded, signature, **{name: v[part] for name, v in inputs.items()})
             split = {name: value[part] for name, value in joint.items()}
             for name in single:
