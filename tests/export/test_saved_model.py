@@ -166,6 +166,15 @@ def test_signatures(exported):
     assert found == expected
 
 
+def test_a_batch_of_nothing(exported):
+    """Each signature gives nothing for it."""
+    loaded = tf.saved_model.load(exported)
+    for signature in loaded.signatures.values():
+        specs = signature.structured_input_signature[1]
+        outputs = signature(**{name: tf.zeros([0], spec.dtype) for name, spec in specs.items()})
+        assert {len(output) for output in outputs.values()} == {0}
+
+
 def test_files(exported):
     assert exported.name == "1"
     assert {"saved_model.pb", "variables/variables.index"} <= set(content_of(exported))
