@@ -48,11 +48,21 @@ def main() -> None:
     parser.add_argument(
         "--name", help="The model's name in TF Serving; by default that of the output folder."
     )
+    parser.add_argument(
+        "--max_length",
+        type=int,
+        metavar="N",
+        help="Most tokens of a sentence in TFLite, where less is faster; by default the model's.",
+    )
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     arguments = parser.parse_args()
-    if arguments.name and arguments.format != "serving":
-        parser.error(f"--name goes with --format serving. Received: --format {arguments.format}")
+    for option, export_format in (("name", "serving"), ("max_length", "tflite")):
+        if getattr(arguments, option) is not None and arguments.format != export_format:
+            parser.error(
+                f"--{option} goes with --format {export_format}. Received: --format "
+                f"{arguments.format}"
+            )
     try:
         path = _export(arguments)
     except (ImportError, OSError, ValueError) as error:
@@ -73,7 +83,7 @@ def _export(arguments: argparse.Namespace) -> os.PathLike:
         case "tflite":
             from keras_transformer.export.tflite import export_tflite
 
-            return export_tflite(translator, *destination)
+            return export_tflite(translator, *destination, max_length=arguments.max_length)
         case "ctranslate2":
             from keras_transformer.export.ctranslate2 import export_ctranslate2
 

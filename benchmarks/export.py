@@ -151,6 +151,7 @@ def main() -> None:
     parser.add_argument("--beam_size", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--max_length", type=int, help="Room of TFLite's models, in tokens.")
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     arguments = parser.parse_args()
     if (arguments.run is None) == (arguments.preset is None):
@@ -167,11 +168,13 @@ def main() -> None:
             kind, export, quantization = MODELS[name]
             key = export, quantization
             if key not in paths:
-                paths[key] = export(translator, Path(folder) / name, quantization=quantization)
+                options = {"quantization": quantization}
+                if export is export_tflite:
+                    options["max_length"] = arguments.max_length
+                paths[key] = export(translator, Path(folder) / name, **options)
             path = paths[key]
             sizes[name] = size_of(path, kind)
-            options = arguments.threads, arguments.beam_size, length
-            processes[name] = Process(kind, path, *options)
+            processes[name] = Process(kind, path, arguments.threads, arguments.beam_size, length)
         found = measure(processes, lines, arguments.rounds)
         for process in processes.values():
             process.close()

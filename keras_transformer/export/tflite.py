@@ -29,6 +29,7 @@ def export_tflite(
     directory: str | os.PathLike,
     version: int | None = None,
     quantization: str | None = None,
+    max_length: int | None = None,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
@@ -49,13 +50,16 @@ def export_tflite(
         version: Number of this version; None for the next free one.
         quantization: "float16" to store weights in half the size, "int8" for matrices in a quarter
             of it and integer products (dynamic-range quantization); None for float32.
+        max_length: Most tokens of a source and of a translation, eos included; None for the model's
+            own. Room for all of them is attended to at each step, so less is faster.
 
     Returns:
         The folder of this version.
 
     Raises:
         FileExistsError: If the version exists.
-        ValueError: If `quantization` is another, or translations are sampled.
+        ValueError: If `quantization` is another, `max_length` is beyond the model's, or
+            translations are sampled.
 
     Example:
         >>> path = export_tflite(translator, "exports/app", quantization="int8")
@@ -75,7 +79,7 @@ def export_tflite(
     path = version_path(directory, version)
     weights = StoredWeights(translator.models)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
-    graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights)
+    graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights, max_length)
     models = {IDS_MODEL: _ids_function(graph)}
     try:
         models[TEXT_MODEL] = _text_function(graph)
@@ -91,6 +95,7 @@ def export_tflite(
             translator,
             "tflite",
             quantization=quantization or "float32",
+            limits={"max_length": graph.max_length},
             files=sorted(models),
         )
     return path

@@ -35,10 +35,12 @@ class TranslationGraph:
         target_tokenizer: Tokenizer of the target language.
         config: How translations are searched.
         weights: What to compute with; None for the models' weights as they are.
+        max_length: Most tokens of a source and of a translation, eos included; None for the models'
+            own.
 
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
-            it, or on another backend.
+            it, if `max_length` is beyond the models' own, or on another backend.
 
     Example:
         >>> graph = TranslationGraph([model], tokenizer, tokenizer, DecodingConfig())
@@ -53,6 +55,7 @@ class TranslationGraph:
         target_tokenizer: SubwordTokenizer,
         config: DecodingConfig,
         weights: StoredWeights | None = None,
+        max_length: int | None = None,
     ):
         if keras.backend.backend() != "tensorflow":
             raise ValueError(
@@ -63,7 +66,13 @@ class TranslationGraph:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.config = config
-        self.max_length = min(model.config.max_length for model in self.models)
+        most = min(model.config.max_length for model in self.models)
+        self.max_length = max_length or most
+        if not 2 <= self.max_length <= most:
+            raise ValueError(
+                f"`max_length` must be within 2 and the model's {most} tokens. Received: "
+                f"{max_length}"
+            )
         self._check_vocabularies()
         self._banned_ids = self._find_banned_ids()
         self._boundaries = Boundaries.of(source_tokenizer.pieces)

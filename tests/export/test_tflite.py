@@ -165,6 +165,26 @@ def test_files(translator, exported):
     assert metadata["vocabulary"] == {"source": 400, "target": 400}
 
 
+def test_less_room(make, tmp_path, pairs):
+    """As a translator does whose model ends there."""
+    translator = make(beam_size=1, min_length=2)
+    path = export_tflite(translator, tmp_path / "exports", max_length=9)
+    assert json.loads((path / "metadata.json").read_text())["limits"] == {"max_length": 9}
+    lite = LiteTranslator(path)
+    library = sentencepiece.SentencePieceProcessor(model_proto=translator.source_tokenizer.model)
+    lines = [source for source, _ in pairs if len(library.encode(source)) < 9][:20]
+    ids = translator.source_tokenizer.tokenize(lines).to_tensor()
+    most = tf.fill([len(lines)], 9)
+    expected = translator.graph.search(ids, max_tokens=most).ids[:, 0]
+    texts = [text.decode() for text in translator.target_tokenizer.detokenize(expected).numpy()]
+    assert [best.text for [best] in lite.nbest([line.encode() for line in lines])] == texts
+    assert len({*texts}) > 3
+    translate = lite._translate
+    assert translate(text=np.array([b"the dog " * 5], dtype=object))["truncated"][0]
+    with pytest.raises(ValueError, match="`max_length` must be within 2 and the model's 16 tokens"):
+        export_tflite(translator, tmp_path / "exports", max_length=17)
+
+
 @pytest.mark.parametrize("quantization", ["float16", "int8"])
 def test_quantization(pairs, tmp_path, quantization):
     """Smaller files; log-probabilities close to those of float32, over all tokens of a search."""
