@@ -1,6 +1,7 @@
 """Files and folders that appear whole or not at all."""
 
 import contextlib
+import glob
 import os
 import platform
 import shutil
@@ -77,9 +78,10 @@ def _temporary(path: Path) -> Path:
 
 def _remove_abandoned(path: Path) -> None:
     """Removes temporary folders for `path` of processes on this machine that have ended."""
-    for folder in path.parent.glob(f".{path.name}.{platform.node()}.*.tmp"):
-        process = folder.name.split(".")[-2]
-        if process == str(os.getpid()) or not _is_alive(int(process)):
+    pattern = glob.escape(f".{path.name}.{platform.node()}.") + "*.tmp"
+    for folder in path.parent.glob(pattern):
+        process = int(folder.name.split(".")[-2])
+        if process == os.getpid() or not _is_alive(process):
             shutil.rmtree(folder, ignore_errors=True)
 
 

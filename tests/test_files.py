@@ -1,6 +1,7 @@
 """Files and folders that appear whole or not at all, also when the process is killed."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -171,3 +172,15 @@ def test_a_killed_folder_does_not_appear(tmp_path, code):
         (folder / "part").write_bytes(b"whole")
     assert names_in(path) == ["part"]
     assert (path / "part").read_bytes() == b"whole"
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    """And what a process that lives is writing is not."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    path = tmp_path / "run[1]"
+    for process in (ended.pid, os.getppid()):
+        (tmp_path / f".run[1].{platform.node()}.{process}.tmp" / "variables").mkdir(parents=True)
+    with atomic_directory(path) as folder:
+        (folder / "weights").write_bytes(b"new")
+    assert names_in(tmp_path) == [f".run[1].{platform.node()}.{os.getppid()}.tmp", "run[1]"]

@@ -58,11 +58,7 @@ def search_translations(
         >>> tuple(found.log_probs.shape)
         (1, 1)
     """
-    limits, max_length = _lengths(models[0], source, config, prefix)
-    if fixed_length is not None:
-        max_length = fixed_length
-    if max_tokens is not None:
-        limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
+    limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
     num_beams = config.num_hypotheses if config.sampling else config.beam_size
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
@@ -109,7 +105,14 @@ def search_translations(
     )
 
 
-def _lengths(model: Transformer, source: Any, config: DecodingConfig, prefix: Any) -> Any:
+def _lengths(
+    model: Transformer,
+    source: Any,
+    config: DecodingConfig,
+    prefix: Any,
+    max_tokens: Any,
+    fixed_length: int | None,
+) -> tuple[Any, Any]:
     """Returns the limit of each sentence, and a bound of all limits."""
 
     def lengths(ids):
@@ -121,9 +124,13 @@ def _lengths(model: Transformer, source: Any, config: DecodingConfig, prefix: An
         # Room for the prefix and an eos.
         limits = ops.maximum(limits, lengths(prefix) + 1)
         longest = longest + ops.shape(prefix)[1] + 1
+    if max_tokens is not None:
+        limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
     most = model.config.max_length
-    max_length = min(longest, most) if isinstance(longest, int) else ops.minimum(longest, most)
-    return ops.minimum(limits, most), max_length
+    limits = ops.minimum(limits, most)
+    if fixed_length is not None:
+        return limits, fixed_length
+    return limits, min(longest, most) if isinstance(longest, int) else ops.minimum(longest, most)
 
 
 def _constraints(config: DecodingConfig, banned_ids: Sequence[int], prefix: Any) -> list[Any]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from keras_transformer.text.vocabulary import EOS_ID
@@ -25,16 +24,16 @@ class Boundaries(NamedTuple):
         ends_always: bool `[vocab_size]`, pieces that end a sentence whatever follows.
     """
 
-    begins_word: np.ndarray
-    ends_sentence: np.ndarray
-    ends_always: np.ndarray
+    begins_word: tf.Tensor
+    ends_sentence: tf.Tensor
+    ends_always: tf.Tensor
 
     @classmethod
     def of(cls, vocabulary: Sequence[str]) -> "Boundaries":
         """Reads them from the pieces of a vocabulary, in the order of the ids.
 
         Example:
-            >>> Boundaries.of(["\u2581the", "."]).ends_sentence.tolist()
+            >>> Boundaries.of(["\u2581the", "."]).ends_sentence.numpy().tolist()
             [False, True]
         """
         tests = (
@@ -42,7 +41,8 @@ class Boundaries(NamedTuple):
             lambda piece: bool(_SENTENCE_END.search(piece)),
             lambda piece: bool(_IDEOGRAPHIC_END.search(piece)),
         )
-        return cls(*(np.array([test(piece) for piece in vocabulary]) for test in tests))
+        # Tensors, which all graphs share; an array would be written into each.
+        return cls(*(tf.constant([test(piece) for piece in vocabulary]) for test in tests))
 
 
 def split_into_pieces(

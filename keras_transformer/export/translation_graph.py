@@ -67,7 +67,7 @@ class TranslationGraph:
         self.target_tokenizer = target_tokenizer
         self.config = config
         most = min(model.config.max_length for model in self.models)
-        self.max_length = max_length or most
+        self.max_length = most if max_length is None else max_length
         if not 2 <= self.max_length <= most:
             raise ValueError(
                 f"`max_length` must be within 2 and the model's {most} tokens. Received: "
@@ -221,7 +221,7 @@ class TranslationGraph:
         source: tf.Tensor,
         prefix: tf.Tensor | None = None,
         n: int | None = None,
-        **options: tf.Tensor,
+        **options: tf.Tensor | int,
     ) -> Hypotheses:
         """Searches the best target ids of source ids; compiled as `search`.
 
@@ -229,7 +229,7 @@ class TranslationGraph:
             source: int32 `[batch, length]`, each row ending with eos and then padded.
             prefix: int32 `[batch, prefix_length]`, what translations begin with; None for anything.
             n: Translations of each; None for what `config` says.
-            **options: `max_tokens` and `alpha` of `search_translations`.
+            **options: `max_tokens`, `alpha` and `fixed_length` of `search_translations`.
         """
         config = dataclasses.replace(self.config, num_hypotheses=n or self.config.num_hypotheses)
         return search_translations(

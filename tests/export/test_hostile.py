@@ -73,11 +73,12 @@ def test_saved_model(signatures, lines):
 )
 def test_other_signatures(signatures, lines, others, max_length, length_penalty):
     text, target = tf.constant(lines), tf.constant(others)
-    options = {"max_length": tf.constant(max_length), "length_penalty": length_penalty}
+    options = {
+        "max_length": tf.constant(max_length),
+        "length_penalty": tf.constant(length_penalty, tf.float32),
+    }
     all_outputs = {
-        "translate": signatures["translate"](
-            text=text, **(options | {"length_penalty": tf.constant(length_penalty, tf.float32)})
-        ),
+        "translate": signatures["translate"](text=text, **options),
         "nbest": signatures["nbest"](text=text),
         "score": signatures["score"](source=text, target=target),
         "attention": signatures["attention"](text=text),
