@@ -204,6 +204,11 @@ class DataConfig:
         batch_tokens: Most source tokens, and most target tokens, of one batch.
         shuffle_buffer: Pairs held in memory for shuffling.
         max_ratio: Drop pairs of which one side is longer than the other by more than this factor.
+        mix: Further training corpora, each with the pairs of it that are read for one pair of
+            `train`: 2 for two, 0.5 for one in two. A pass is one over `train`.
+        subword_dropout: Subword regularisation: probability with which a merge is left out when a
+            training line is cut into pieces (BPE-dropout, arXiv 1910.13267), drawn anew in each
+            epoch; with the unigram algorithm, alpha of its sampling (arXiv 1804.10959). 0 for none.
     """
 
     train: list[str] | str = "phrasebook:train"
@@ -213,11 +218,16 @@ class DataConfig:
     batch_tokens: int = 4096
     shuffle_buffer: int = 200_000
     max_ratio: float | None = None
+    mix: dict[str, float] = dataclasses.field(default_factory=dict)
+    subword_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         _require_positive(self, "batch_tokens", "shuffle_buffer")
         ratio = self.max_ratio
         _require(ratio is None or ratio >= 1.0, "max_ratio", "at least 1, or None", ratio)
+        for spec, weight in self.mix.items():
+            _require(weight > 0, "mix", "corpora with positive weights", {spec: weight})
+        _require_fraction(self, "subword_dropout")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,6 +236,7 @@ class TrainingConfig:
 
     Args:
         epochs: Passes over the training corpus.
+        max_steps: Stop after so many steps, whatever the epochs; None for no such limit.
         learning_rate: Factor on the paper's schedule (Equation 3).
         warmup_steps: Steps of linear warm-up (Section 5.3).
         beta_1: Adam's beta_1 (Section 5.3).
@@ -237,12 +248,27 @@ class TrainingConfig:
         seed: Fixes data order, initial weights and dropout.
         precision: Keras dtype policy: "float32", "mixed_bfloat16" or "mixed_float16".
         jit_compile: Compile the training step with XLA; one compilation per batch shape.
-        keep_checkpoints: Newest checkpoints that are kept, besides the best by validation BLEU.
-        bleu_sentences: Validation sentences that are translated for BLEU after each epoch.
-        samples: Translations shown after each epoch.
+        micro_batches: Parts that a batch is cut into, one after the other, when it does not fit in
+            memory as a whole; the gradient is that of the whole. 0 to find the fewest that fit.
+        freeze: Names of parts that are not trained, as in the paths of their variables: "encoder",
+            "target_embedding", "decoder/layer_0"; a `*` stands for any text.
+        early_stopping: What has to improve: "bleu" or "loss", of the validation corpus.
+        patience: Epochs without improvement after which training stops; None to go on.
+        checkpoint_steps: Steps between checkpoints within an epoch, each scored by validation BLEU;
+            None for one after each epoch.
+        checkpoint_minutes: Minutes after which a checkpoint is written to resume from, if no other
+            was; it is not scored, and is removed when there is a newer one. None for none.
+        keep_checkpoints: Newest scored checkpoints that are kept.
+        keep_best: Best checkpoints by validation BLEU that are kept besides.
+        average_checkpoints: Checkpoints of which the mean is saved when training has ended (Section
+            6.1: 5 for base, 20 for big); 0 for none.
+        average_best: Average the best checkpoints in place of the newest.
+        bleu_sentences: Validation sentences that are translated for BLEU; 0 for none.
+        samples: Translations shown with each BLEU.
     """
 
     epochs: int = 10
+    max_steps: int | None = None
     learning_rate: float = 1.0
     warmup_steps: int = 4000
     beta_1: float = 0.9
@@ -253,7 +279,16 @@ class TrainingConfig:
     seed: int = 0
     precision: Literal["float32", "mixed_bfloat16", "mixed_float16"] = "float32"
     jit_compile: bool = False
+    micro_batches: int = 1
+    freeze: tuple[str, ...] = ()
+    early_stopping: Literal["bleu", "loss"] = "bleu"
+    patience: int | None = None
+    checkpoint_steps: int | None = None
+    checkpoint_minutes: float | None = 10.0
     keep_checkpoints: int = 3
+    keep_best: int = 1
+    average_checkpoints: int = 0
+    average_best: bool = False
     bleu_sentences: int = 1000
     samples: int = 3
 
@@ -262,15 +297,25 @@ class TrainingConfig:
             self, "epochs", "learning_rate", "warmup_steps", "epsilon", "keep_checkpoints"
         )
         _require_fraction(self, "beta_1", "beta_2")
-        norm = self.clip_norm
-        _require(norm is None or norm > 0, "clip_norm", "positive or None", norm)
+        optional = ("clip_norm", "max_steps", "patience", "checkpoint_steps", "checkpoint_minutes")
+        for name in optional:
+            value = getattr(self, name)
+            _require(value is None or value > 0, name, "positive or None", value)
         momentum = self.ema_momentum
         allowed = momentum is None or 0.0 < momentum < 1.0
         _require(allowed, "ema_momentum", "in (0, 1), or None", momentum)
-        known = ("float32", "mixed_bfloat16", "mixed_float16")
-        _require(self.precision in known, "precision", f"one of {known}", self.precision)
-        for name in ("bleu_sentences", "samples", "seed"):
+        for name, known in (
+            ("precision", ("float32", "mixed_bfloat16", "mixed_float16")),
+            ("early_stopping", ("bleu", "loss")),
+        ):
+            _require(getattr(self, name) in known, name, f"one of {known}", getattr(self, name))
+        counts = ("bleu_sentences", "samples", "seed", "micro_batches", "keep_best")
+        for name in (*counts, "average_checkpoints"):
             _require(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
+        kept = "keep_best" if self.average_best else "keep_checkpoints"
+        expected = f"at most {kept}={getattr(self, kept)}, the checkpoints there will be"
+        fits = self.average_checkpoints <= getattr(self, kept)
+        _require(fits, "average_checkpoints", expected, self.average_checkpoints)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -367,4 +412,10 @@ class RunConfig:
             TypeError: If a field is unknown.
         """
         sections = {field.name: field.type for field in dataclasses.fields(cls)}
-        return cls(**{name: sections[name](**section) for name, section in values.items()})
+        return cls(**{name: _restored(sections[name], part) for name, part in values.items()})
+
+
+def _restored(section: type, values: Mapping[str, Any]) -> Any:
+    """Makes a section of the values that JSON has, which knows lists in place of tuples."""
+    tuples = {f.name for f in dataclasses.fields(section) if isinstance(f.default, tuple)}
+    return section(**{n: tuple(v) if n in tuples else v for n, v in values.items()})
