@@ -17,10 +17,11 @@ from keras_transformer.layers import (
 from keras_transformer.layers.beams import take_beams
 from keras_transformer.layers.cache import fill_up, newest_slots, resize
 from keras_transformer.layers.serialization import register
+from keras_transformer.models.training_step import TokenNormalizedModel
 
 
 @register
-class Transformer(keras.Model):
+class Transformer(TokenNormalizedModel):
     """Encoder and decoder with their embeddings: source and target ids in, logits out.
 
     Ids are 0 for padding; the target is shifted by one for teacher forcing, so that its first id is

@@ -31,8 +31,11 @@ class TokenMean(keras.metrics.Metric):
 
     @property
     def count(self) -> float:
-        """Real tokens seen since the last reset."""
-        return float(self.sums[1])
+        """Real tokens that this process has seen since the last reset."""
+        # Under a distribution strategy each replica has its own sum, and reading the variable
+        # itself would wait for all workers.
+        parts = getattr(self.sums.value, "values", [self.sums])
+        return sum(float(part[1]) for part in parts)
 
     def result(self):
         return self.sums[0] / ops.maximum(self.sums[1], 1.0)

@@ -45,6 +45,7 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=8000))
         >>> history = compile_model(model, TrainingConfig()).fit(dataset)
     """
+    model.micro_batches = config.micro_batches
     optimizer = make_optimizer(model.config.d_model, config)
     model.compile(
         optimizer=optimizer,

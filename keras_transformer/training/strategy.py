@@ -1,0 +1,209 @@
+"""Where a model trains: one device, several, several machines, or a TPU.
+
+`make_strategy` is called before anything else that uses TensorFlow, and what it returns is all that
+the rest of the training knows of devices.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import keras
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Strategy = Literal["auto", "none", "mirrored", "multi_worker", "tpu"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Replicas:
+    """The replicas that train one model together.
+
+    Args:
+        description: What was found, for people.
+        strategy: TensorFlow's; None for one replica, and on another backend.
+        local: Replicas in this process.
+        worker: This process among the workers.
+        workers: Processes that train together.
+
+    Example:
+        >>> replicas = make_strategy("none")
+        >>> with replicas.scope():
+        ...     model = compile_model(Transformer(config), TrainingConfig())
+        >>> history = model.fit(replicas.distribute(batches.dataset))
+    """
+
+    description: str
+    strategy: "tf.distribute.Strategy | None" = None
+    local: int = 1
+    worker: int = 0
+    workers: int = 1
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.worker == 0
+
+    @property
+    def static_shapes(self) -> bool:
+        """Whether batches must have few, whole shapes: a TPU's programs are compiled for each."""
+        return type(self.strategy).__name__.startswith("TPUStrategy")
+
+    def scope(self) -> contextlib.AbstractContextManager:
+        """Returns the context in which model and optimizer are made."""
+        return self.strategy.scope() if self.strategy else contextlib.nullcontext()
+
+    def distribute(self, make_dataset: Callable[[], "tf.data.Dataset"]) -> Any:
+        """Returns a dataset for `fit` that hands consecutive batches to this worker's replicas.
+
+        Args:
+            make_dataset: Makes a dataset of the batches of this worker's replicas, in turn.
+        """
+        if self.strategy is None:
+            return make_dataset()
+        return self.strategy.distribute_datasets_from_function(lambda _: make_dataset())
+
+    def spread_random_states(self, model: keras.Model) -> None:
+        """Gives each replica dropout masks of its own; without it all of them draw the same ones.
+
+        Args:
+            model: A model whose random states are the same on each replica: new, or restored.
+        """
+        if self.strategy is None:
+            return
+        import tensorflow as tf
+
+        def spread():
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+            for state in random_states(model):
+                state.assign(state + keras.ops.cast([replica, 0], state.dtype))
+
+        self.strategy.run(spread)
+
+
+def random_states(model: keras.Model) -> list[keras.Variable]:
+    """Returns the states of a model's random numbers, which Keras does not save."""
+    return [value for value in model.variables if value.path.endswith("seed_generator_state")]
+
+
+def make_strategy(name: Strategy = "auto") -> Replicas:
+    """Makes the replicas of a training.
+
+    Args:
+        name: "none" for one device; "mirrored" for all devices of this machine; "multi_worker" for
+            the processes that the environment variable TF_CONFIG lists; "tpu" for the TPU that
+            TensorFlow's resolver finds; "auto" for the last of these that there is. On the JAX
+            backend "mirrored" is `keras.distribution.DataParallel` over all devices.
+
+    Raises:
+        ValueError: If what is asked for is not there.
+
+    Example:
+        >>> make_strategy("none").description
+        'one device'
+    """
+    makers = {
+        "none": lambda: Replicas("one device"),
+        "mirrored": _mirrored,
+        "multi_worker": _multi_worker,
+        "tpu": _tpu,
+    }
+    if name == "auto":
+        name = _found()
+    if name not in makers:
+        raise ValueError(f"`strategy` must be auto or one of {list(makers)}. Received: {name!r}")
+    if keras.backend.backend() != "tensorflow":
+        makers = {"none": makers["none"], "mirrored": _data_parallel}
+        if name not in makers:
+            raise ValueError(
+                f"`strategy` must be auto, none or mirrored on the {keras.backend.backend()} "
+                f"backend. Received: {name!r}"
+            )
+    return makers[name]()
+
+
+def _found() -> str:
+    if keras.backend.backend() != "tensorflow":
+        return "mirrored" if len(keras.distribution.list_devices()) > 1 else "none"
+    import tensorflow as tf
+
+    if os.environ.get("TPU_NAME"):
+        return "tpu"
+    if len(_cluster_tasks()) > 1:
+        return "multi_worker"
+    return "mirrored" if len(tf.config.list_logical_devices("GPU")) > 1 else "none"
+
+
+def _mirrored() -> Replicas:
+    import tensorflow as tf
+
+    devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
+    kind = devices[0].device_type
+    return Replicas(f"{len(devices)} replicas, one for each {kind}", strategy, len(devices))
+
+
+def _multi_worker() -> Replicas:
+    import tensorflow as tf
+
+    tasks = _cluster_tasks()
+    task = _cluster_config().get("task", {})
+    own = (task.get("type"), task.get("index"))
+    if own not in tasks:
+        raise _cluster_error("`strategy` multi_worker needs")
+    # Before the strategy, whose constructor waits for the other workers.
+    worker = tasks.index(own)
+    print(f"Worker {worker} of {len(tasks)} waits for the others")
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    local = strategy.num_replicas_in_sync // len(tasks)
+    description = f"worker {worker} of {len(tasks)}, with {local} replica(s) each"
+    return Replicas(description, strategy, local, worker, len(tasks))
+
+
+def _cluster_tasks() -> list[tuple[str, int]]:
+    """Returns the tasks of TF_CONFIG that train, the chief first."""
+    cluster = _cluster_config().get("cluster", {})
+    return [
+        (kind, index) for kind in ("chief", "worker") for index in range(len(cluster.get(kind, [])))
+    ]
+
+
+def _cluster_config() -> dict:
+    try:
+        return json.loads(os.environ.get("TF_CONFIG") or "{}")
+    except json.JSONDecodeError as error:
+        raise _cluster_error("Training with several workers needs") from error
+
+
+def _cluster_error(who: str) -> ValueError:
+    return ValueError(
+        f"{who} the environment variable TF_CONFIG, which lists the workers and says which one "
+        'this is: {"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": '
+        f'"worker", "index": 0}}}}. Received: TF_CONFIG={os.environ.get("TF_CONFIG")!r}'
+    )
+
+
+def _tpu() -> Replicas:
+    import tensorflow as tf
+
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect()
+    except (OSError, ValueError, tf.errors.OpError) as error:
+        raise ValueError(
+            "`strategy` tpu found no TPU; set TPU_NAME to its name or gRPC address. Received: "
+            f"TPU_NAME={os.environ.get('TPU_NAME')!r} ({error})"
+        ) from error
+    strategy = tf.distribute.TPUStrategy(resolver)
+    replicas = strategy.num_replicas_in_sync
+    return Replicas(f"{replicas} TPU cores", strategy, replicas)
+
+
+def _data_parallel() -> Replicas:
+    distribution = keras.distribution.DataParallel()
+    keras.distribution.set_distribution(distribution)
+    devices = len(keras.distribution.list_devices())
+    return Replicas(f"{devices} devices that share each batch (keras.distribution)", local=devices)

@@ -1,0 +1,138 @@
+"""The training step against Keras's own on one replica, and on what that gets wrong."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
+from keras_transformer.training import LabelSmoothedCrossEntropy, TokenAccuracy
+
+CONFIG = TransformerConfig(
+    vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0, max_length=16
+)
+
+
+class Plain(Transformer):
+    """Trains by the step that Keras has."""
+
+    train_step = keras.Model.train_step
+    test_step = keras.Model.test_step
+
+
+def batches_of(rows, number):
+    """Batches of sentences of unlike lengths."""
+    rng = np.random.default_rng(3)
+
+    def sentences(length):
+        ids = rng.integers(4, CONFIG.vocab_size, (rows, length))
+        ids[np.arange(length) >= rng.integers(1, length + 1, (rows, 1))] = 0
+        return ids.astype("int32")
+
+    for _ in range(number):
+        labels = sentences(8)
+        target = np.concatenate([np.full((rows, 1), 2, "int32"), labels[:, :-1]], axis=1)
+        yield {"source": sentences(9), "target": target}, labels
+
+
+def dataset_of(batches):
+    ids = tf.TensorSpec([None, None], "int32")
+    return tf.data.Dataset.from_generator(
+        lambda: iter(batches), output_signature=({"source": ids, "target": ids}, ids)
+    )
+
+
+def compiled(model, optimizer, micro_batches=1):
+    model.compile(
+        optimizer, LabelSmoothedCrossEntropy(0.1), metrics=[TokenAccuracy()], jit_compile=False
+    )
+    model.optimizer.build(model.trainable_variables)
+    model.micro_batches = micro_batches
+    return model
+
+
+def sgd():
+    return keras.optimizers.SGD(0.5, global_clipnorm=0.3)
+
+
+def adam():
+    return keras.optimizers.Adam(0.01, 0.9, 0.98, epsilon=1e-9)
+
+
+def twins(optimizer, micro_batches):
+    """A model with our step and one with Keras's, of the same weights."""
+    ours = compiled(Transformer(CONFIG), optimizer(), micro_batches)
+    plain = compiled(Plain(CONFIG), optimizer())
+    plain.set_weights(ours.get_weights())
+    return ours, plain
+
+
+@pytest.mark.parametrize(("optimizer", "micro_batches"), [(sgd, 1), (adam, 4)])
+def test_twenty_steps_equal_those_of_keras(optimizer, micro_batches):
+    """7 rows in 4 parts: their token counts differ, and the last part has a row of padding."""
+    ours, plain = twins(optimizer, micro_batches)
+    dataset = dataset_of(list(batches_of(rows=7, number=20)))
+    for model in (ours, plain):
+        model.fit(dataset, verbose=0, shuffle=False)
+    for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
+
+
+def test_more_parts_than_rows():
+    ours, plain = twins(sgd, micro_batches=4)
+    [batch] = batches_of(rows=2, number=1)
+    for model in (ours, plain):
+        model.fit(dataset_of([batch]), verbose=0, shuffle=False)
+    for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (0, 0)], ids=["padding alone", "no row"])
+def test_a_batch_without_tokens_changes_nothing(shape):
+    model = compiled(Transformer(CONFIG), sgd())
+    before = model.get_weights()
+    empty = np.zeros(shape, "int32")
+    history = model.fit(
+        dataset_of([({"source": empty, "target": empty}, empty)]), verbose=0, shuffle=False
+    ).history
+    assert history["loss"] == [0.0]
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens():
+    """Keras's is the mean over its rows, here of batches of 6 and of 1."""
+    model = compiled(Transformer(CONFIG), sgd())
+    batches = [*batches_of(rows=6, number=1), *batches_of(rows=1, number=1)]
+    total = count = 0
+    for inputs, labels in batches:
+        loss = LabelSmoothedCrossEntropy(0.1)(labels, model(inputs))
+        total += float(loss) * np.count_nonzero(labels)
+        count += np.count_nonzero(labels)
+    assert model.evaluate(dataset_of(batches), verbose=0)[0] == pytest.approx(total / count)
+    model.optimizer.learning_rate = 0.0
+    history = model.fit(dataset_of(batches), verbose=0, shuffle=False).history
+    assert history["loss"] == [pytest.approx(total / count)]
+
+
+def test_the_end_of_the_data_is_no_step():
+    config = TransformerConfig(**{**CONFIG.__dict__, "dropout": 0.1})
+    model = compile_model(Transformer(config), TrainingConfig())
+    model.fit(dataset_of(list(batches_of(rows=2, number=3))), epochs=2, verbose=0, shuffle=False)
+    assert model.optimizer.iterations == 6
+    states = [v for v in model.variables if v.path.endswith("seed_generator_state")]
+    assert {int(state[1]) for state in states} == {6}
+
+
+def test_the_step_compiles_with_xla():
+    """As a TPU asks: one program for a shape, in which nothing runs on the host."""
+    [batch] = batches_of(rows=4, number=1)
+    weights = []
+    for jit in (False, True):
+        keras.utils.set_random_seed(1)
+        model = compile_model(Transformer(CONFIG), TrainingConfig(jit_compile=jit))
+        step = tf.function(model.train_step, jit_compile=jit)
+        step(batch)
+        weights.append(model.get_weights())
+    for one, other in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5, rtol=0)

@@ -1,0 +1,130 @@
+"""Trains the same model on logical CPU devices in several ways; `test_replicas.py` compares.
+
+`python replica_run.py DEVICES OUTPUT.npz`: each way's final weights and its loss, under its name.
+"""
+
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
+from keras_transformer.training import LabelSmoothedCrossEntropy
+from keras_transformer.training.strategy import Replicas, make_strategy, random_states
+
+CONFIG = TransformerConfig(
+    vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0, max_length=16
+)
+# Rows of each replica: of unlike number, and one replica has none.
+SHARES = {2: [(0, 1), (1, 7)], 4: [(0, 4), (4, 5), (5, 7), (7, 7)]}
+ROWS = 7
+
+
+class Plain(Transformer):
+    """Trains by the step that Keras has."""
+
+    train_step = keras.Model.train_step
+
+
+def batches(number):
+    """Whole batches of random sentences."""
+    rng = np.random.default_rng(3)
+
+    def sentences(length):
+        ids = rng.integers(4, CONFIG.vocab_size, (ROWS, length))
+        ids[np.arange(length) >= rng.integers(1, length + 1, (ROWS, 1))] = 0
+        return ids.astype("int32")
+
+    for _ in range(number):
+        labels = sentences(8)
+        target = np.concatenate([np.full((ROWS, 1), 2, "int32"), labels[:, :-1]], axis=1)
+        yield {"source": sentences(9), "target": target}, labels
+
+
+def dataset(shares, number):
+    """The same batches, cut by rows; each part is filled up with rows of padding."""
+
+    def part(first, end):
+        return lambda x: np.pad(x[first:end], [(0, ROWS - (end - first)), (0, 0)])
+
+    def generate():
+        for batch in batches(number):
+            for share in shares:
+                yield keras.tree.map_structure(part(*share), batch)
+
+    ids = tf.TensorSpec([None, None], "int32")
+    return tf.data.Dataset.from_generator(
+        generate, output_signature=({"source": ids, "target": ids}, ids)
+    )
+
+
+def sgd(model, micro_batches):
+    model.compile(
+        keras.optimizers.SGD(0.5, global_clipnorm=0.3),
+        LabelSmoothedCrossEntropy(0.1),
+        jit_compile=False,
+    )
+    model.optimizer.build(model.trainable_variables)
+    model.micro_batches = micro_batches
+
+
+def adam(model, micro_batches):
+    config = TrainingConfig(warmup_steps=100, micro_batches=micro_batches, ema_momentum=0.9)
+    compile_model(model, config)
+
+
+def fit(replicas, optimize, *, kind=Transformer, number=20, micro_batches=1, precision="float32"):
+    """Returns the final weights and the loss."""
+    keras.utils.set_random_seed(1)
+    shares = SHARES[replicas.local] if replicas.local > 1 else [(0, ROWS)]
+    with replicas.scope():
+        model = kind(CONFIG, dtype=precision)
+        optimize(model, micro_batches)
+    history = model.fit(
+        replicas.distribute(lambda: dataset(shares, number)), verbose=0, shuffle=False
+    ).history
+    return [*model.get_weights(), np.array(history["loss"])]
+
+
+def masks_differ(replicas):
+    """Whether two replicas drop other units, after a step of each kind as well."""
+    with replicas.scope():
+        config = TransformerConfig(**{**CONFIG.__dict__, "dropout": 0.5})
+        model = compile_model(Transformer(config), TrainingConfig())
+    replicas.spread_random_states(model)
+    model.fit(replicas.distribute(lambda: dataset(SHARES[2], 2)), verbose=0, shuffle=False)
+    state = random_states(model)[0].value
+    one, other = (value.numpy().tolist() for value in state.values)
+    return one[0] != other[0] and one[1] == other[1] == 2
+
+
+def main():
+    devices, output = int(sys.argv[1]), sys.argv[2]
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * devices,
+    )
+    one, several = Replicas("one device"), make_strategy("mirrored")
+    results = {}
+    for optimize in (sgd, adam):
+        name = optimize.__name__
+        results[f"{name} keras"] = fit(one, optimize, kind=Plain)
+        results[f"{name} replicas"] = fit(several, optimize)
+    if devices == 2:
+        results["adam micro"] = fit(several, adam, micro_batches=4)
+        results["masks differ"] = [np.array(masks_differ(several))]
+        for precision in ("mixed_float16", "mixed_bfloat16"):
+            for replicas in (one, several):
+                name = f"{precision} {replicas.local}"
+                results[name] = fit(replicas, adam, number=500, precision=precision)
+    arrays = {
+        f"{name}/{index}": array
+        for name, values in results.items()
+        for index, array in enumerate(values)
+    }
+    np.savez(output, description=several.description, **arrays)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What `make_strategy` finds, and what it says when something is missing."""
+
+import json
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.training.strategy import Replicas, make_strategy
+
+WORKERS = {"cluster": {"worker": ["localhost:1", "localhost:2"]}}
+
+JAX = """
+import keras
+import numpy as np
+from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
+from keras_transformer.training.strategy import make_strategy
+
+def train(name):
+    replicas = make_strategy(name)
+    keras.utils.set_random_seed(1)
+    with replicas.scope():
+        model = Transformer(TransformerConfig(
+            vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0))
+        compile_model(model, TrainingConfig(warmup_steps=100, clip_norm=1.0))
+    rng = np.random.default_rng(3)
+    ids = rng.integers(4, 40, (80, 8)).astype("int32")
+    ids[np.arange(8) >= rng.integers(1, 9, (80, 1))] = 0
+    model.fit({"source": ids, "target": ids}, ids, batch_size=8, shuffle=False, verbose=0)
+    return replicas.description, model.get_weights()
+
+_, one = train("none")
+description, two = train("auto")
+keras.distribution.set_distribution(None)
+print(description)
+print(max(abs(a - b).max() for a, b in zip(one, two)))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster(monkeypatch):
+    for name in ("TF_CONFIG", "TPU_NAME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_one_device_is_no_strategy():
+    """One CPU: no strategy, whose step would be traced for each replica."""
+    for name in ("auto", "none"):
+        replicas = make_strategy(name)
+        assert replicas == Replicas("one device")
+        assert (replicas.is_chief, replicas.local, replicas.workers) == (True, 1, 1)
+        assert replicas.distribute(lambda: "a dataset") == "a dataset"
+        with replicas.scope():
+            pass
+
+
+@pytest.mark.parametrize("config", [None, "{}", '{"task": {"type": "worker", "index": 0}}'])
+def test_workers_without_a_cluster(monkeypatch, config):
+    if config is not None:
+        monkeypatch.setenv("TF_CONFIG", config)
+    with pytest.raises(
+        ValueError, match=r"multi_worker needs .* Received: TF_CONFIG"
+    ):
+        make_strategy("multi_worker")
+
+
+@pytest.mark.parametrize(
+    "config",
+    ["{", json.dumps({**WORKERS, "task": {"type": "worker", "index": 2}}), json.dumps(WORKERS)],
+    ids=["no JSON", "no such worker", "no task"],
+)
+def test_a_malformed_cluster(monkeypatch, config):
+    monkeypatch.setenv("TF_CONFIG", config)
+    with pytest.raises(ValueError, match="TF_CONFIG"):
+        make_strategy("auto")
+
+
+def test_no_tpu(monkeypatch):
+    """As TensorFlow's resolver fails where the metadata server of a cloud is not there."""
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+
+    def connect():
+        raise URLError("name or service not known")
+
+    monkeypatch.setattr(resolver, "connect", connect)
+    monkeypatch.setenv("TPU_NAME", "no-such-tpu")
+    with pytest.raises(ValueError, match=r"`strategy` tpu found no TPU; .* TPU_NAME='no-such-tpu'"):
+        make_strategy("auto")
+
+
+def test_an_unknown_name():
+    with pytest.raises(ValueError, match=r"`strategy` must be auto or one of .* Received: 'gpu'"):
+        make_strategy("gpu")
+
+
+def test_jax_devices_share_a_batch(fresh_process, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+    description, difference = fresh_process(JAX, backend="jax").split("\n")[-3:-1]
+    assert description == "2 devices that share each batch (keras.distribution)"
+    assert float(difference) < 1e-6
+    assert np.isfinite(float(difference))
+
+
+def test_jax_has_no_workers(fresh_process):
+    code = """
+from keras_transformer.training.strategy import make_strategy
+try:
+    make_strategy("tpu")
+except ValueError as error:
+    print(error)
+"""
+    assert "auto, none or mirrored on the jax backend" in fresh_process(code, backend="jax")
