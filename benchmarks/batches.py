@@ -1,48 +1,93 @@
-"""Padding, shapes and rate of the input pipeline on a corpus.
+"""Padding, shapes, rate and memory of the input pipeline on a corpus.
 
 `python benchmarks/batches.py DIR/train --vocab-size 8000`, with DIR/train.en and DIR/train.de.
+Memory is the growth of the process's peak since the start, so give `--tokenizer FILE` to leave the
+training of a vocabulary out of it.
 """
 
 import argparse
 import itertools
 import os
+import resource
+import sys
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from keras_transformer.data.batches import TranslationBatches, padding_fraction
+import numpy as np
+
+from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.data.fingerprint import fingerprint
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
 
 def main() -> None:
-    """Measures one epoch for each batch size and prints a line."""
+    """Measures one epoch for each batch size, with the usual pieces and with drawn ones."""
+    arguments = _parse()
+    start = _peak_memory()
+    languages = (arguments.source_language, arguments.target_language)
+    corpus = open_corpus(arguments.corpus, *languages)
+    seconds, (pairs, _) = _timed(lambda: fingerprint(corpus))
+    print(f"fingerprint: {pairs:,} pairs, {pairs / seconds:,.0f} pairs/s")
+    if arguments.tokenizer is None:
+        lines = itertools.chain.from_iterable(corpus)
+        train = lambda: SubwordTokenizer.train(lines, arguments.vocab_size)  # noqa: E731
+        seconds, tokenizer = _timed(train)
+        print(f"vocabulary: {seconds:.0f} s, {_peak_memory() - start:,.0f} MiB")
+    else:
+        tokenizer = SubwordTokenizer.load(arguments.tokenizer)
+    options = {"max_length": arguments.max_length, "shuffle_buffer": arguments.shuffle_buffer}
+    for tokens, dropout in itertools.product(arguments.tokens, (0.0, arguments.subword_dropout)):
+        options |= {"batch_tokens": tokens, "subword_dropout": dropout}
+        build = lambda: TranslationBatches(corpus, tokenizer, tokenizer, **options)  # noqa: B023, E731
+        seconds, batches = _timed(build)
+        print(
+            f"{tokens} tokens, subword dropout {dropout:g}: {len(batches.plan.shapes)} shapes "
+            f"fitted in {seconds:.0f} s, {_measured(batches, arguments.batches)}, "
+            f"{_peak_memory() - start:,.0f} MiB"
+        )
+
+
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", help="As in `train.py --data.train`.")
     parser.add_argument("--source-language", default="en")
     parser.add_argument("--target-language", default="de")
+    parser.add_argument("--tokenizer", help="A SentencePiece model; by default one is trained.")
     parser.add_argument("--vocab-size", type=int, default=8000)
     parser.add_argument("--tokens", type=int, nargs="+", default=[2048, 4096])
     parser.add_argument("--max-length", type=int, default=256)
-    arguments = parser.parse_args()
+    parser.add_argument("--shuffle-buffer", type=int, default=200_000)
+    parser.add_argument("--subword-dropout", type=float, default=0.1)
+    parser.add_argument("--batches", type=int, help="Measure so many, and not a whole epoch.")
+    return parser.parse_args()
 
-    languages = (arguments.source_language, arguments.target_language)
-    corpus = open_corpus(arguments.corpus, *languages)
-    tokenizer = SubwordTokenizer.train(itertools.chain.from_iterable(corpus), arguments.vocab_size)
-    for tokens in arguments.tokens:
-        batches = TranslationBatches(
-            corpus, tokenizer, tokenizer, batch_tokens=tokens, max_length=arguments.max_length
-        )
-        start = time.perf_counter()
-        epoch = list(batches.epoch(0))
-        seconds = time.perf_counter() - start
-        positions = sum(ids.size for inputs, _ in epoch for ids in inputs.values())
-        padding = padding_fraction(epoch)
-        print(
-            f"{tokens} tokens: {len(epoch)} batches in {len(batches.plan.shapes)} planned shapes, "
-            f"padding {padding:.2%}, {positions * (1 - padding) / seconds:,.0f} source and target "
-            "tokens/s"
-        )
+
+def _measured(batches: TranslationBatches, most: int | None) -> str:
+    """Reads an epoch, and says how many batches it has, their padding and the rate."""
+    start, count, positions, tokens = time.perf_counter(), 0, 0, 0
+    for inputs, _ in itertools.islice(batches.epoch(0), most):
+        count += 1
+        positions += sum(ids.size for ids in inputs.values())
+        tokens += sum(np.count_nonzero(ids) for ids in inputs.values())
+    rate = tokens / (time.perf_counter() - start)
+    return (
+        f"{count:,} batches, padding {1 - tokens / positions:.2%}, {rate:,.0f} source and target "
+        "tokens/s"
+    )
+
+
+def _timed(function):
+    start = time.perf_counter()
+    result = function()
+    return time.perf_counter() - start, result
+
+
+def _peak_memory() -> float:
+    """Returns the most memory that the process has had, in MiB."""
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 if __name__ == "__main__":

@@ -39,12 +39,14 @@ class PairFilter:
         self.counts: Counter[str] = Counter(kept=0, empty=0, too_long=0, ratio=0)
 
     def __call__(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Yields the pairs to keep."""
-        for pair in pairs:
-            verdict = self._verdict(len(pair[0]), len(pair[1]))
-            self.counts[verdict] += 1
-            if verdict == "kept":
-                yield pair
+        """Returns the pairs to keep, as a stream."""
+        return filter(self.keeps, pairs)
+
+    def keeps(self, pair: Pair) -> bool:
+        """Tells whether to keep a pair, and counts it."""
+        verdict = self._verdict(len(pair[0]), len(pair[1]))
+        self.counts[verdict] += 1
+        return verdict == "kept"
 
     def summary(self) -> str:
         """Says in one line what was kept and what was dropped."""

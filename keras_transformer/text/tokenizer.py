@@ -6,14 +6,17 @@ operations only: those are what a stock TF Serving binary links.
 """
 
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.files import write_atomically
+from keras_transformer.text.sampling import subword_sampler
 from keras_transformer.text.training import train_sentencepiece
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
@@ -86,6 +89,38 @@ class SubwordTokenizer(tf.Module):
         """
         text = tf.ensure_shape(tf.convert_to_tensor(text, tf.string), [None])
         return self._sentencepiece.tokenize(text)
+
+    def tokenize_sampled(
+        self, lines: Sequence[str | bytes], dropout: float, seed: int | Sequence[int]
+    ) -> tf.RaggedTensor:
+        """Splits strings into ids at random, for subword regularisation in training.
+
+        The same arguments give the same ids, in any process.
+
+        Args:
+            lines: Strings.
+            dropout: With the "bpe" algorithm, probability with which a merge is left out; with
+                "unigram", alpha of the sampling. 0 gives the ids of `tokenize`.
+            seed: Non-negative seed, or sequence of them.
+
+        Returns:
+            int32 ragged ids, shape [batch, (tokens)], as `tokenize` gives them; they are the ids of
+            the same text.
+
+        Raises:
+            ValueError: If `dropout` is not in [0, 1), or the model is of another algorithm.
+
+        Example:
+            >>> ids = tokenizer.tokenize_sampled(["a small dog"], dropout=0.5, seed=0)
+            >>> tokenizer.detokenize(ids).numpy().tolist()
+            [b'a small dog']
+        """
+        if dropout == 0:
+            return self.tokenize(lines)
+        rows = subword_sampler(self.model, dropout)(lines, np.random.default_rng(seed))
+        ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
+        lengths = np.fromiter(map(len, rows), np.int64)
+        return tf.RaggedTensor.from_row_lengths(ids, lengths, validate=False)
 
     def detokenize(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Joins ids into strings.

@@ -133,6 +133,164 @@ def test_dataset_resumes_in_the_midst_of_an_epoch(build):
     assert_same(dataset.as_numpy_iterator(), batches.epoch(2))
 
 
+def test_batch_at(build):
+    batches = build()
+    epoch = list(batches.epoch(2))
+    assert_same([batches.batch_at(2, index) for index in range(len(epoch))], epoch)
+    for index in (-1, len(epoch)):
+        message = rf"below {len(epoch)}, the batches of epoch 2. Received: index={index}"
+        with pytest.raises(IndexError, match=message):
+            batches.batch_at(2, index)
+
+
+# Subword dropout
+
+
+@pytest.mark.parametrize("max_ratio", [None, 1.5])
+def test_drawn_pieces_of_the_same_pairs_in_each_epoch(build, tokenizer, max_ratio):
+    longest = max(len(ids) for pair in PAIRS for ids in tokenizer.tokenize(pair).to_list())
+    usual = build(max_length=longest, max_ratio=max_ratio)
+    expected = Counter(pairs_of(tokenizer, usual.epoch(0)))
+    batches = build(max_length=longest, max_ratio=max_ratio, subword_dropout=0.3)
+    tokens = set()
+    for index in range(2):
+        epoch = list(batches.epoch(index))
+        assert Counter(pairs_of(tokenizer, epoch)) == expected
+        assert batches.filter_summary == usual.filter_summary
+        tokens.add(sum(np.count_nonzero(labels) for _, labels in epoch))
+    assert len(tokens) == 2, "each epoch has pieces of its own"
+    assert min(tokens) > sum(np.count_nonzero(labels) for _, labels in usual.epoch(0))
+
+
+def test_a_side_that_a_draw_makes_too_long_keeps_its_pieces(build, tokenizer):
+    line = "the big dog sees the small cat"
+    [usual] = tokenizer.tokenize([line]).to_list()
+    batches = build(
+        [(line, "dog")] * 200, max_length=len(usual), subword_dropout=0.3, plan_sample=1
+    )
+    rows = [
+        np.trim_zeros(row).tolist() for inputs, _ in batches.epoch(0) for row in inputs["source"]
+    ]
+    assert len(rows) == 200
+    assert max(map(len, rows)) == len(usual)
+    assert Counter(map(tuple, rows)).most_common(1)[0][0] == tuple(usual)
+
+
+RESUMED = """
+import sys
+from test_batches import resumed
+for line in resumed(*sys.argv[1:]):
+    print(line)
+"""
+
+
+def resumed(model, corpus, first_batch):
+    """Describes the rest of an epoch, of all that is drawn or cut."""
+    tokenizer = SubwordTokenizer.load(model)
+    batches = TranslationBatches(
+        open_corpus(corpus, "en", "de"),
+        tokenizer,
+        tokenizer,
+        batch_tokens=256,
+        max_length=64,
+        shuffle_buffer=100,
+        subword_dropout=0.2,
+        shard=(1, 2),
+        replicas=2,
+    )
+    for inputs, labels in batches.dataset(1, int(first_batch)).as_numpy_iterator():
+        yield str([inputs["source"].tolist(), inputs["target"].tolist(), labels.tolist()])
+
+
+def test_a_fresh_process_resumes_with_the_same_pieces(tokenizer, tmp_path, fresh_process):
+    model, corpus = tmp_path / "joint.model", tmp_path / "pairs.tsv"
+    tokenizer.save(model)
+    corpus.write_text("".join(f"{one}\t{other}\n" for one, other in PAIRS))
+    whole = list(resumed(model, corpus, 0))
+    assert len(whole) > 20
+    code = f"import sys; sys.path.insert(0, {os.fspath(Path(__file__).parent)!r})\n{RESUMED}"
+    assert fresh_process(code, model, corpus, 5).splitlines() == whole[2 * 5 :]
+
+
+# Workers and replicas
+
+
+@pytest.mark.parametrize("options", [{}, {"static_shapes": True}, {"subword_dropout": 0.2}])
+@pytest.mark.parametrize("workers", [2, 3])
+def test_each_worker_reads_its_part(build, tokenizer, workers, options):
+    tokenized = Counter()
+
+    class Spy:
+        def __getattr__(self, name):
+            return getattr(tokenizer, name)
+
+        def tokenize(self, lines):
+            tokenized.update(lines)
+            return tokenizer.tokenize(lines)
+
+    pairs = PAIRS[:200]
+    whole = build(pairs, shuffle_buffer=50, **options)
+    union = Counter()
+    for worker in range(workers):
+        batches = build(pairs, shard=(worker, workers), shuffle_buffer=50, **options)
+        assert batches.plan == whole.plan, "what is fitted is the global batch"
+        batches.source_tokenizer = Spy()
+        tokenized.clear()
+        epoch = list(batches.epoch(1))
+        part = Counter(pairs_of(tokenizer, epoch))
+        assert part.total() in (len(pairs) // workers, len(pairs) // workers + 1)
+        assert tokenized == Counter(source for source, _ in part.elements())
+        union += part
+        for inputs, labels in epoch:
+            longest = max(inputs["source"].shape[1], labels.shape[1])
+            assert len(labels) == 1 or len(labels) * longest * workers <= 256
+    assert union == Counter(pairs)
+
+
+def test_a_bad_shard(build):
+    for shard in ((2, 2), (-1, 2), (0, 0)):
+        with pytest.raises(ValueError, match=rf"`shard` must be .*\({shard[0]}, {shard[1]}\)"):
+            build(shard=shard)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_parts_for_replicas_interleave_to_the_batch(build, replicas):
+    batches, skipped = build(replicas=replicas), 4
+    parts = list(batches.dataset(first_batch=skipped).as_numpy_iterator())
+    epoch = list(build().epoch(0))[skipped:]
+    assert len(parts) == replicas * len(epoch)
+    padding_rows = 0
+    for step, (inputs, labels) in enumerate(epoch):
+        group = parts[replicas * step : replicas * (step + 1)]
+        for name, whole in (
+            ("source", inputs["source"]),
+            ("target", inputs["target"]),
+            ("", labels),
+        ):
+            pieces = [part[0][name] if name else part[1] for part in group]
+            rows = np.stack(pieces, axis=1).reshape(-1, whole.shape[1])
+            np.testing.assert_array_equal(rows[: len(whole)], whole)
+            assert not rows[len(whole) :].any()
+        padding_rows += len(rows) - len(labels)
+        assert len(rows) - len(labels) < replicas
+    assert (padding_rows > 0) == (replicas > 1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_static_shapes_for_replicas(build, tokenizer, replicas, workers):
+    shard = (0, workers)
+    batches = build(static_shapes=True, replicas=replicas, shard=shard, shuffle_buffer=0)
+    assert Counter(pairs_of(tokenizer, batches.epoch(0))) == Counter(PAIRS[::workers])
+    rows = {
+        (s, t): max(replicas, batch // workers // replicas * replicas)
+        for batch, s, t in batches.plan.shapes
+    }
+    for inputs, labels in batches.dataset().as_numpy_iterator():
+        shape = inputs["source"].shape[1], labels.shape[1]
+        assert len(inputs["source"]) == len(labels) == rows[shape] / replicas
+
+
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_fit_sees_a_new_order_each_epoch(build):
     keras = pytest.importorskip("keras")
@@ -208,7 +366,8 @@ def test_nothing_left_to_train_on(build):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("batch_tokens", 0), ("shuffle_buffer", -1), ("plan_sample", 0)]
+    ("name", "value"),
+    [("batch_tokens", 0), ("shuffle_buffer", -1), ("plan_sample", 0), ("replicas", 0)],
 )
 def test_bad_arguments(build, name, value):
     with pytest.raises(

@@ -1,0 +1,64 @@
+"""Mixtures against a brute-force reading of their definition."""
+
+import itertools
+from collections import Counter
+from math import floor
+
+import pytest
+
+from keras_transformer.config import DataConfig
+from keras_transformer.data.corpora import Corpus, CorpusError
+from keras_transformer.data.mixing import mixed, open_training_corpus
+
+
+def corpus(name, size):
+    return Corpus(name, lambda: ((f"{name}{i}", f"{name.upper()}{i}") for i in range(size)))
+
+
+@pytest.mark.parametrize("weights", [(1,), (0.5,), (2,), (2.5, 0.3), (0.1, 0.1), (7, 1e-3)])
+def test_order(weights):
+    names = "bc"[: len(weights)]
+    expected, given = [], Counter()
+    for number in range(25):
+        expected.append((f"a{number}", f"A{number}"))
+        for name, weight in zip(names, weights, strict=True):
+            while given[name] < floor((number + 1) * weight + 1e-9):
+                place = given[name] % 4
+                expected.append((f"{name}{place}", f"{name.upper()}{place}"))
+                given[name] += 1
+    others = [(corpus(name, 4), weight) for name, weight in zip(names, weights, strict=True)]
+    mixture = mixed(corpus("a", 25), others)
+    assert list(mixture) == expected
+    assert list(mixture) == expected, "a mixture can be read again"
+
+
+@pytest.mark.parametrize("weight", [0.29, 0.57, 1.1, 0.07])
+def test_decimal_weights_are_exact(weight):
+    counts = Counter(source[0] for source, _ in mixed(corpus("a", 100), [(corpus("b", 7), weight)]))
+    assert counts == {"a": 100, "b": round(100 * weight)}
+
+
+def test_a_mixture_is_a_stream():
+    endless = Corpus("endless", lambda: ((str(i), "") for i in itertools.count()))
+    mixture = mixed(endless, [(endless, 0.5)])
+    sources = [source for source, _ in itertools.islice(mixture, 6)]
+    assert sources == ["0", "1", "0", "2", "3", "1"]
+
+
+def test_nothing_to_mix():
+    main = corpus("a", 3)
+    assert mixed(main, []) is main
+
+
+def test_the_corpora_of_a_configuration(tmp_path):
+    (tmp_path / "main.tsv").write_text("the dog\tder Hund\nthe cat\tdie Katze\n")
+    (tmp_path / "more.en").write_text("one\ntwo\n")
+    (tmp_path / "more.de").write_text("eins\nzwei\n")
+    main, more = str(tmp_path / "main.tsv"), str(tmp_path / "more")
+    data = DataConfig(train=main, mix={more: 1.5}, source_language="de", target_language="en")
+    opened = open_training_corpus(data)
+    assert opened.name == f"{main} + 1.5 {more}"
+    one, two = ("eins", "one"), ("zwei", "two")
+    assert list(opened) == [("the dog", "der Hund"), one, ("the cat", "die Katze"), two, one]
+    with pytest.raises(CorpusError, match="no such corpus file"):
+        open_training_corpus(DataConfig(train=main, mix={str(tmp_path / "missing"): 1}))
