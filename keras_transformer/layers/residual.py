@@ -40,7 +40,10 @@ class Residual(keras.layers.Layer):
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.norm_first = norm_first
-        self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=self.dtype_policy)
+        # Named, so that the paths of variables are the same in every model.
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=1e-6, dtype=self.dtype_policy, name="norm"
+        )
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, x_shape, sublayer_output_shape=None):

@@ -41,6 +41,7 @@ class TokenNormalizedModel(keras.Model):
             """
             import tensorflow as tf
 
+            data = self._pairs(data)
             replica = tf.distribute.get_replica_context()
             # Without this, what depends on no data happens also in the step that finds the data at
             # its end: the count of steps and the random states go on by one.
@@ -54,11 +55,21 @@ class TokenNormalizedModel(keras.Model):
 
         def test_step(self, data):
             """Returns the metrics so far, those of one more batch included."""
-            inputs, labels = self._filled(data)
+            inputs, labels = self._filled(self._pairs(data))
             logits = self(inputs, training=False)
             loss = self.compute_loss(inputs, labels, logits, training=False)
             self._update_metrics(labels, logits, loss)
             return self._results()
+
+        def _pairs(self, data):
+            """Takes inputs and labels out of what Keras passes on."""
+            inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+            if weights is not None:
+                raise ValueError(
+                    "`sample_weight` is not supported: every real token counts alike, and padding "
+                    f"does not. Received: sample_weight={weights}"
+                )
+            return inputs, labels
 
         def _accumulate(self, inputs, labels, tokens):
             """Sums the gradients of the micro-batches.

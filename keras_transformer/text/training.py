@@ -15,7 +15,7 @@ from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 ALGORITHMS = ("bpe", "unigram")
 
 # The number of threads is written into the model, so it must not follow the machine.
-_NUM_THREADS = 4
+NUM_THREADS = 4
 
 
 def train_sentencepiece(
@@ -64,10 +64,7 @@ def train_sentencepiece(
             f"`vocab_size` must leave room beside the {EOS_ID + 1} special ids. Received: "
             f"vocab_size={vocab_size}"
         )
-    texts = (line for line in lines if line.strip())
-    sentences = sampled(texts, max_sentences, np.random.default_rng(seed))
-    if not sentences:
-        raise ValueError("`lines` must hold at least one line of text. Received: none")
+    sentences = sampled_text(lines, max_sentences, seed)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -81,12 +78,25 @@ def train_sentencepiece(
             unk_id=UNK_ID,
             bos_id=BOS_ID,
             eos_id=EOS_ID,
-            num_threads=_NUM_THREADS,
+            num_threads=NUM_THREADS,
             minloglevel=3,
         )
     except (OSError, RuntimeError) as error:
         raise ValueError(f"{_explanation(error)} Received: vocab_size={vocab_size}") from error
     return model.getvalue()
+
+
+def sampled_text(lines: Iterable[str], max_sentences: int, seed: int) -> list[str]:
+    """Samples at most `max_sentences` of the lines that are not blank.
+
+    Raises:
+        ValueError: If all are.
+    """
+    texts = (line for line in lines if line.strip())
+    sentences = sampled(texts, max_sentences, np.random.default_rng(seed))
+    if not sentences:
+        raise ValueError("`lines` must hold at least one line of text. Received: none")
+    return sentences
 
 
 def _explanation(error: Exception) -> str:

@@ -67,6 +67,19 @@ class Replicas:
             return make_dataset()
         return self.strategy.distribute_datasets_from_function(lambda _: make_dataset())
 
+    def mean(self, value: float) -> float:
+        """Returns the mean of a number over the workers, who must all ask at the same point."""
+        if self.workers == 1:
+            return value
+        import tensorflow as tf
+
+        total = self.strategy.reduce("SUM", tf.constant([value], tf.float64), axis=None)
+        return float(total[0]) / self.workers
+
+    def agree(self, wish: bool) -> bool:
+        """Returns whether any worker has a wish; all must ask at the same point."""
+        return self.mean(float(wish)) > 0
+
     def spread_random_states(self, model: keras.Model) -> None:
         """Gives each replica dropout masks of its own; without it all of them draw the same ones.
 

@@ -80,9 +80,9 @@ def test_twenty_steps_equal_those_of_keras(optimizer, micro_batches):
 
 def test_more_parts_than_rows():
     ours, plain = twins(sgd, micro_batches=4)
-    [batch] = batches_of(rows=2, number=1)
+    [(inputs, labels)] = batches_of(rows=2, number=1)
     for model in (ours, plain):
-        model.fit(dataset_of([batch]), verbose=0, shuffle=False)
+        model.train_on_batch(inputs, labels)
     for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
@@ -113,6 +113,18 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens():
     model.optimizer.learning_rate = 0.0
     history = model.fit(dataset_of(batches), verbose=0, shuffle=False).history
     assert history["loss"] == [pytest.approx(total / count)]
+
+
+def test_one_batch_by_hand():
+    """`train_on_batch` passes on a weight of None; a weight would be lost."""
+    ours, plain = twins(sgd, micro_batches=1)
+    [(inputs, labels)] = batches_of(rows=3, number=1)
+    with pytest.raises(ValueError, match="`sample_weight` is not supported"):
+        ours.train_on_batch(inputs, labels, sample_weight=np.ones(3, "float32"))
+    for model in (ours, plain):
+        model.train_on_batch(inputs, labels)
+    for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
 
 def test_the_end_of_the_data_is_no_step():
