@@ -105,7 +105,7 @@ def trained_workloads(arguments):
     sources = [source for source, _ in corpus]
     sentences = run.source_tokenizer.tokenize(sources).to_list()
     yield (
-        run.checkpoints.best().load(compile=False),
+        run.checkpoints.best().load(),
         (
             (f"{len(sentences)} sentences", sentences, None, False),
             ("50 sentences one by one, each", sentences[:: len(sentences) // 50][:50], None, True),

@@ -21,6 +21,7 @@ def main() -> None:
     _add_evaluate(commands)
     _add_translate(commands)
     _add_score(commands)
+    _add_average(commands)
     arguments = parser.parse_args()
     try:
         arguments.command(arguments)
@@ -73,6 +74,28 @@ def _add_score(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--per_token", action="store_true", help="Show each token with its own.")
     add_checkpoint_option(parser)
     parser.set_defaults(command=_score)
+
+
+def _add_average(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "average",
+        help="Save the mean of a run's checkpoints, for --checkpoint average.",
+        description="Saves the mean of the weights of a run's checkpoints beside them, with its "
+        "scores on the run's validation corpus, for --checkpoint average; the best checkpoint is "
+        "the mean if its BLEU is higher. By default of as many as the run says, else of all.",
+    )
+    _add_run(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--last", type=_count, metavar="K", help="Of the newest K.")
+    which.add_argument("--best", type=_count, metavar="K", help="Of the best K by validation BLEU.")
+    parser.set_defaults(command=_average)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return value
 
 
 def _add_model(parser: argparse.ArgumentParser, several: str = "", **options: str) -> None:
@@ -133,6 +156,22 @@ def _score(arguments: argparse.Namespace) -> None:
                 tokens = zip(score.pieces, score.piece_log_probs, strict=True)
                 line += "\t" + " ".join(f"{piece} {value:.4f}" for piece, value in tokens)
             print(line)
+
+
+def _average(arguments: argparse.Namespace) -> None:
+    from keras_transformer.training.averaging import average_run
+    from keras_transformer.training.run import open_run
+
+    run = open_run(arguments.run)
+    training = run.config.training
+    if arguments.last or arguments.best:
+        count, best = arguments.last or arguments.best, arguments.best is not None
+    else:
+        count = training.average_checkpoints or training.keep_checkpoints
+        best = training.average_best
+    saved = average_run(run, count, best)
+    metrics = ", ".join(f"{name} {value:.4g}" for name, value in saved.metrics.items())
+    print(f"{saved.path}: {metrics or 'not scored: the run has no validation corpus'}")
 
 
 def _read_corpora(model: str, specs: Sequence[str]) -> Iterator[tuple[str, Sequence, Sequence]]:

@@ -9,12 +9,12 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from docstring_parser import parse as parse_docstring
 from jsonargparse import ArgumentParser
 
-from keras_transformer.config import PRESETS, DecodingConfig, RunConfig
+from keras_transformer.config import PRESETS, DecodingConfig, RunConfig, Strategy
 
 
 class TrainingCommand(NamedTuple):
@@ -22,6 +22,8 @@ class TrainingCommand(NamedTuple):
 
     output: Path
     config: RunConfig
+    strategy: Strategy
+    init_from: Path | None
 
 
 def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCommand:
@@ -31,7 +33,7 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
         arguments: The arguments; None for those of the process.
 
     Returns:
-        The run directory and the configuration.
+        The run directory, the configuration, and what to train on and to begin with.
 
     Raises:
         SystemExit: If an argument is unknown or a value is not allowed; the message says which.
@@ -52,7 +54,9 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
     except ValueError as error:
         parser.error(str(error))
     sections = {section.name: values[section.name] for section in dataclasses.fields(RunConfig)}
-    return TrainingCommand(Path(namespace.output), RunConfig(**sections))
+    init_from = None if namespace.init_from is None else Path(namespace.init_from)
+    config = RunConfig(**sections)
+    return TrainingCommand(Path(namespace.output), config, namespace.strategy, init_from)
 
 
 def _recipes_first(arguments: Sequence[str] | None) -> list[str]:
@@ -78,6 +82,19 @@ def _training_parser() -> ArgumentParser:
         metavar="NAME",
         help=f"A row of the paper's Table 3, or tiny: {', '.join(PRESETS)}.",
     )
+    parser.add_argument(
+        "--strategy",
+        choices=get_args(Strategy),
+        default="auto",
+        help="What to train on: one device, all devices of this machine, the workers that "
+        "TF_CONFIG lists, a TPU, or what there is.",
+    )
+    parser.add_argument(
+        "--init-from",
+        metavar="RUN",
+        help="A run whose vocabulary and best weights to begin with; a larger model.vocab_size "
+        "adds pieces for the new corpus.",
+    )
     for section in dataclasses.fields(RunConfig):
         parser.add_class_arguments(section.type, section.name)
     return parser
@@ -87,9 +104,10 @@ def add_checkpoint_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--checkpoint`: which checkpoint of a run to use."""
     parser.add_argument(
         "--checkpoint",
-        choices=["best", "latest"],
+        choices=["best", "latest", "average"],
         default="best",
-        help="Which checkpoint: the best by validation BLEU, or the latest.",
+        help="Which checkpoint: the best by validation BLEU, the latest, or the mean of several, "
+        "which the best is as well where its BLEU is the highest.",
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 Positions = Literal["sinusoidal", "learned", "none"]
+Strategy = Literal["auto", "none", "mirrored", "multi_worker", "tpu"]
 
 
 def _require(condition: bool, argument: str, expected: str, received: object) -> None:

@@ -6,6 +6,7 @@ from random_models import vary
 
 from keras_transformer import DataConfig, DecodingConfig, RunConfig, Transformer, TransformerConfig
 from keras_transformer.training import loop
+from keras_transformer.training.progress import Progress
 
 
 def untrained_run(path, bleu=(20.0,), **decoding):
@@ -21,5 +22,5 @@ def untrained_run(path, bleu=(20.0,), **decoding):
         run = loop.train(path, config)
     for epoch, value in enumerate(bleu, start=1):
         model = vary(Transformer(config.model), seed=epoch)
-        run.checkpoints.save(model, epoch, {"val_bleu": value})
+        run.checkpoints.save(model, Progress(step=epoch, epoch=epoch), {"val_bleu": value})
     return run

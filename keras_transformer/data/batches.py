@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_transformer.data.bucketing import Batch, BucketPlan, Shape, bucketed
+from keras_transformer.data.bucketing import Batch, BucketPlan, bucketed
 from keras_transformer.data.chunking import chunked
 from keras_transformer.data.corpora import Corpus, LinePair
 from keras_transformer.data.filtering import Pair, PairFilter
@@ -128,7 +128,9 @@ class TranslationBatches:
         # corpus of a mixture of two.
         part = itertools.islice(lines, worker, None, workers)
         pairs = self._token_pairs(part, seed=(self.seed, index, worker))
-        for batch in bucketed(pairs, self._worker_plan()):
+        # With static shapes the replicas' rows are alike in number, without any to fill them up.
+        plan = self.plan.shared(workers, self.replicas if self.static_shapes else 1)
+        for batch in bucketed(pairs, plan):
             yield _arrays(batch, batch.shape.batch if self.static_shapes else len(batch.pairs))
 
     def batch_at(self, epoch: int, index: int) -> Arrays:
@@ -174,17 +176,6 @@ class TranslationBatches:
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = ({"source": ids, "target": ids}, ids)
         return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
-
-    def _worker_plan(self) -> BucketPlan:
-        """The plan with the rows that are this worker's share."""
-
-        def rows(shape: Shape) -> int:
-            rows = max(1, shape.batch // self.shard[1])
-            if self.static_shapes:
-                rows = max(1, rows // self.replicas) * self.replicas
-            return rows
-
-        return BucketPlan(tuple(shape._replace(batch=rows(shape)) for shape in self.plan.shapes))
 
     def _token_pairs(self, lines: Iterable[LinePair], seed: Sequence[int]) -> Iterator[Pair]:
         """Tokenizes pairs of lines and drops those that cannot be learnt from."""

@@ -88,6 +88,19 @@ class BucketPlan:
             lower = upper
         return cls(tuple(Shape(max(1, tokens // max(size)), *size) for size in sizes))
 
+    def shared(self, parts: int, multiple: int = 1) -> "BucketPlan":
+        """Returns the shapes of one of several processes that share each batch.
+
+        Args:
+            parts: Processes.
+            multiple: Round the rows down to a multiple of this, but not below it.
+        """
+
+        def rows(shape: Shape) -> int:
+            return max(1, max(1, shape.batch // parts) // multiple) * multiple
+
+        return BucketPlan(tuple(shape._replace(batch=rows(shape)) for shape in self.shapes))
+
     def shape_of(self, source_length: int, target_length: int) -> Shape:
         """Returns the smallest shape that covers a pair of these lengths."""
         for shape in self.shapes:

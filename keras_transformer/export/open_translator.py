@@ -28,7 +28,7 @@ def open_runs(
 
     Args:
         paths: Run directories; several decide together.
-        checkpoint: "best" or "latest".
+        checkpoint: "best", "latest" or "average".
         options: Fields of `DecodingConfig` that differ from those of the first run.
 
     Raises:
@@ -39,6 +39,12 @@ def open_runs(
         >>> translator = open_runs(["runs/demo"], "best", {"beam_size": 8})
     """
     runs = [open_run(path) for path in paths]
+    for run in runs:
+        if checkpoint == "average" and run.checkpoints.average() is None:
+            raise FileNotFoundError(
+                "`run` must have an average; make it with `python -m keras_transformer average`. "
+                f"Received: {run.path}"
+            )
     config = dataclasses.replace(runs[0].config.decoding, **options)
     return Translator.of_run(*runs, checkpoint=checkpoint, config=config)
 
@@ -50,7 +56,7 @@ def open_translator(
 
     Args:
         paths: Run directories, or one export.
-        checkpoint: "best" or "latest", of runs.
+        checkpoint: "best", "latest" or "average", of runs.
         options: Fields of `DecodingConfig`; for an export `batch_size` alone.
 
     Returns:

@@ -125,7 +125,7 @@ class Translator:
                     "`run` must have a checkpoint; train it for an epoch first. Received: "
                     f"{run.path}"
                 )
-            models.append(found.load(compile=False))
+            models.append(found.load())
             origins.append(
                 {"run": run.path.name, "epoch": found.epoch, "metrics": dict(found.metrics)}
             )

@@ -1,13 +1,19 @@
 """What happens beside the steps of `fit`: throughput, translations and checkpoints."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import keras
+import numpy as np
 
+from keras_transformer.config import TrainingConfig
 from keras_transformer.evaluation import score_corpus
-from keras_transformer.training.checkpoints import Checkpoints
 from keras_transformer.training.metrics import TokenMean
+from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.progress import Progress
+from keras_transformer.training.state import TrainingState
 
 
 class Throughput(keras.callbacks.Callback):
@@ -28,6 +34,8 @@ class Throughput(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self._started = self._read_at = self.clock()
         self._rate = 0.0
+        # Those of an earlier process, if the epoch was resumed in its midst.
+        self._before = next((metric.count for metric in self._counters()), 0.0)
 
     def on_train_batch_end(self, batch, logs=None):
         self._in_epoch = True
@@ -54,35 +62,45 @@ class Throughput(keras.callbacks.Callback):
 
     def _read(self) -> None:
         self._read_at = self._stopped
-        self._rate = self._tokens() / (self._stopped - self._started)
+        tokens = self._tokens() - self._before
+        self._rate = tokens / (self._stopped - self._started)
 
     def _tokens(self) -> float:
-        for metric in self.model.metrics:
-            for part in getattr(metric, "metrics", [metric]):
-                if isinstance(part, TokenMean):
-                    return part.count
+        for metric in self._counters():
+            return metric.count
         raise ValueError(
             "Throughput needs a metric that counts tokens; compile the model with TokenAccuracy or "
             f"Perplexity. Received: metrics={[metric.name for metric in self.model.metrics]}"
         )
 
+    def _counters(self) -> Iterator[TokenMean]:
+        for metric in self.model.metrics:
+            for part in getattr(metric, "metrics", [metric]):
+                if isinstance(part, TokenMean):
+                    yield part
 
-class AverageWeights(keras.callbacks.SwapEMAWeights):
-    """Puts the moving average into the model for validation, and at the end of each epoch.
 
-    Comes before the callbacks that are to see the average.
+class ValidateAverage(keras.callbacks.Callback):
+    """Puts the moving average into the model while `fit` validates.
 
     Args:
-        resumed: Whether the model is a saved one, which holds the average already.
+        average: The moving average.
 
     Example:
-        >>> model.compile(FusedAdam(1e-3, use_ema=True), loss)
-        >>> history = model.fit(dataset, callbacks=[AverageWeights()])
+        >>> average = MovingAverage(model.optimizer)
+        >>> history = model.fit(dataset, callbacks=[ValidateAverage(average)])
     """
 
-    def __init__(self, resumed: bool = False):
-        super().__init__(swap_on_epoch=True)
-        self._ema_weights_in_model = resumed
+    def __init__(self, average: MovingAverage):
+        super().__init__()
+        self._average = average
+        self._validation = contextlib.ExitStack()
+
+    def on_test_begin(self, logs=None):
+        self._validation.enter_context(self._average.in_model())
+
+    def on_test_end(self, logs=None):
+        self._validation.close()
 
 
 class ValidationBleu(keras.callbacks.Callback):
@@ -109,29 +127,156 @@ class ValidationBleu(keras.callbacks.Callback):
         self.samples = samples
 
     def on_epoch_end(self, epoch, logs=None):
+        scores = self.score()
+        if logs is not None:
+            logs.update(scores)
+
+    def score(self) -> dict[str, float]:
+        """Returns `val_bleu` and `val_chrf` of the model as it is now, and prints samples."""
         translations = self.translate(self.sources)
         score = score_corpus(translations, self.references)
-        if logs is not None:
-            logs.update(val_bleu=score.bleu, val_chrf=score.chrf)
         print(f"\nvalid: {score}")
         rows = zip(self.sources, self.references, translations, strict=True)
         for source, reference, translation in list(rows)[: self.samples]:
             print(f"  source      {source}\n  reference   {reference}\n  translation {translation}")
+        return {"val_bleu": score.bleu, "val_chrf": score.chrf}
+
+
+class StopAtNonFinite(keras.callbacks.Callback):
+    """Ends the training at the first step of which the loss is not finite.
+
+    Comes after `TrackProgress`.
+
+    Args:
+        state: The training; its `require` raises the error.
+
+    Example:
+        >>> callbacks = [TrackProgress(state), StopAtNonFinite(state)]
+    """
+
+    def __init__(self, state: TrainingState):
+        super().__init__()
+        self.state = state
+
+    def on_train_batch_end(self, batch, logs=None):
+        # The mean so far, which stays infinite or NaN from the first such loss on.
+        self.state.require(self.state.progress, "loss", [logs["loss"]])
+
+
+class TrackProgress(keras.callbacks.Callback):
+    """Keeps the place of a training, and the sums of its metrics; comes before all others.
+
+    Has the results of each step as plain numbers for those.
+
+    Args:
+        state: The training.
+
+    Example:
+        >>> history = model.fit(dataset, callbacks=[TrackProgress(state)])
+    """
+
+    def __init__(self, state: TrainingState):
+        super().__init__()
+        self.state = state
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._results = self.model.get_metrics_result() if self.state.begin_epoch() else {}
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._results = {}
+        self.state.progress = self.state.progress.after_batch()
+        if logs is not None:
+            # Read at each step, so that the one of which the loss is not finite is known. A result
+            # may come as a vector of one.
+            logs.update({name: float(np.ravel(value)[0]) for name, value in logs.items()})
+
+    def on_test_begin(self, logs=None):
+        self.state.hold_sums()
+
+    def on_test_batch_end(self, batch, logs=None):
+        self.state.stop_if_interrupted()
+
+    def on_epoch_end(self, epoch, logs=None):
+        # Resumed after the last batch of an epoch, Keras has no step to take results from.
+        if logs is not None:
+            logs.update({name: float(value) for name, value in self._results.items()})
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
-    """Saves a checkpoint after each epoch; comes after the callbacks whose metrics it keeps.
+    """Saves a training after each epoch and, if asked to, within; comes after all others.
 
     Args:
-        checkpoints: Where to.
+        state: The training.
+        config: Of it: `checkpoint_steps`, `checkpoint_minutes`, `max_steps` and `early_stopping`.
+        score: Gives metrics of the model as it is within an epoch.
+        clock: Gives the time in seconds.
 
     Example:
-        >>> history = model.fit(dataset, callbacks=[SaveCheckpoints(Checkpoints("checkpoints"))])
+        >>> callbacks = [TrackProgress(state), SaveCheckpoints(state, TrainingConfig())]
+        >>> history = model.fit(dataset, callbacks=callbacks)
     """
 
-    def __init__(self, checkpoints: Checkpoints):
+    def __init__(
+        self,
+        state: TrainingState,
+        config: TrainingConfig,
+        score: Callable[[], Mapping[str, float]] = dict,
+        clock: Callable[[], float] = time.monotonic,
+    ):
         super().__init__()
-        self.checkpoints = checkpoints
+        self.state = state
+        self.config = config
+        self.score = score
+        self.clock = clock
+        self._saved_at = clock()
+
+    def on_train_batch_end(self, batch, logs=None):
+        every = self.config.checkpoint_steps
+        self.state.stop_if_interrupted()
+        if is_last_step(self.state.progress, self.config):
+            # Before the validation that follows, which resets the metrics.
+            self._save()
+            self.model.stop_training = True
+        elif every is not None and self.state.progress.step % every == 0:
+            self._save({**self.model.get_metrics_result(), **self.score()})
+        elif self.state.replicas.agree(self._is_due()):
+            self._save()
 
     def on_epoch_end(self, epoch, logs=None):
-        self.checkpoints.save(self.model, epoch + 1, logs or {})
+        if not is_last_step(self.state.progress, self.config):
+            self.state.end_epoch(score_to_improve(logs, self.config.early_stopping))
+        self._save(logs)
+        self.state.stop_if_interrupted()
+
+    def _is_due(self) -> bool:
+        minutes = self.config.checkpoint_minutes
+        return minutes is not None and self.clock() - self._saved_at >= 60 * minutes
+
+    def _save(self, metrics: Mapping[str, float] | None = None) -> None:
+        self.state.save(metrics)
+        self._saved_at = self.clock()
+
+
+class OneEpoch(keras.callbacks.Callback):
+    """Ends `fit` after one epoch, whatever its `epochs`, which the progress bar shows.
+
+    Keras takes the number of batches of the first epoch for that of all: those that follow would be
+    cut, in the worst case to what was left of an epoch that was resumed in its midst.
+
+    Example:
+        >>> history = model.fit(dataset, initial_epoch=2, epochs=10, callbacks=[OneEpoch()])
+    """
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True
+
+
+def is_last_step(progress: Progress, config: TrainingConfig) -> bool:
+    """Returns whether a training is to take no further step, wherever in an epoch it is."""
+    return config.max_steps is not None and progress.step >= config.max_steps
+
+
+def score_to_improve(metrics: Mapping[str, float], name: Literal["bleu", "loss"]) -> float | None:
+    """Returns what early stopping looks at, of which more is better; None if it is not there."""
+    value = metrics.get(f"val_{name}")
+    return -value if value is not None and name == "loss" else value

@@ -1,22 +1,30 @@
-"""Checkpoints: whole models on disk, of which the last good one survives whatever happens.
+"""Checkpoints: models on disk, of which the last good one survives whatever happens.
 
-A checkpoint is a folder `epoch-0003/` that holds `model.keras`, optimizer included, and
-`state.json`: the metrics, and what Keras does not save, the states of the dropouts' random numbers.
-The folder gets its name when it is complete, so that every folder there is is good.
+A checkpoint is a folder `step-00001234/` that holds
+
+    model.keras     the model without its optimizer: what is exported, evaluated and averaged
+    state.json      how far the training was, and the metrics if it was scored
+    training.npz    in the newest checkpoint alone: what only continuing needs
+
+The folder gets its name when it is complete and loses it before it is removed, so that every folder
+there is is good. `average/` beside them has the same layout; it is the mean of several.
 """
 
 import json
 import math
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
+import numpy as np
 
-from keras_transformer.files import atomic_directory
+from keras_transformer.files import atomic_directory, write_atomically
+from keras_transformer.training.progress import Progress
+
+_AVERAGE = "average"
 
 
 class Checkpoint(NamedTuple):
@@ -24,93 +32,203 @@ class Checkpoint(NamedTuple):
 
     Args:
         path: Its folder.
-        epoch: Epochs that were completed.
-        metrics: The metrics at the end of that epoch.
+        progress: How far the training was.
+        metrics: Its scores; none if it was written to resume from and nothing else.
+        averaged: Steps of the checkpoints that it is the mean of, in order; none if it is no mean.
     """
 
     path: Path
-    epoch: int
+    progress: Progress
     metrics: Mapping[str, float]
+    averaged: tuple[int, ...] = ()
 
-    def load(self, compile: bool = True) -> keras.Model:
-        """Returns the model; with `compile`, ready to train on, with the optimizer's state."""
-        model = keras.saving.load_model(self.path / "model.keras", compile=compile)
-        state = json.loads((self.path / "state.json").read_text())
-        for variable, value in zip(_random_states(model), state["random"], strict=True):
-            variable.assign(value)
-        return model
+    @property
+    def step(self) -> int:
+        """Batches that were trained on."""
+        return self.progress.step
+
+    @property
+    def epoch(self) -> int:
+        """Epochs that were completed."""
+        return self.progress.epoch
+
+    def load(self) -> keras.Model:
+        """Returns the model."""
+        return keras.saving.load_model(self.path / "model.keras", compile=False)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Returns what only continuing needs, by name.
+
+        Raises:
+            FileNotFoundError: If a newer checkpoint has been written since.
+        """
+        with np.load(self.path / "training.npz") as file:
+            return dict(file)
 
 
 class Checkpoints:
-    """The checkpoints of a run: the newest ones and the best.
+    """The checkpoints of a run: the newest ones, the best, and the newest of all to resume from.
 
-    The best has the highest `val_bleu` or, where that was not measured, the lowest `val_loss`, else
-    the lowest `loss`.
+    The best has the highest `val_bleu`; where none was measured, the lowest `val_loss`, else the
+    lowest `loss`. Of two that are as good it is the older one. The average competes with the
+    others by the same rule.
 
     Args:
         directory: Folder of the checkpoints.
-        keep: Newest checkpoints that are kept, besides the best.
+        keep: Newest scored checkpoints that are kept.
+        keep_best: Best checkpoints that are kept besides.
 
     Example:
         >>> checkpoints = Checkpoints("checkpoints", keep=3)
-        >>> saved = checkpoints.save(model, epoch=1, metrics={"val_bleu": 31.2})
+        >>> checkpoints.save(model, Progress(step=100, epoch=1), {"val_bleu": 31.2})
         >>> model = checkpoints.latest().load()
     """
 
-    def __init__(self, directory: str | os.PathLike, keep: int = 3):
+    def __init__(self, directory: str | os.PathLike, keep: int = 3, keep_best: int = 1):
         self.directory = Path(directory)
         self.keep = keep
+        self.keep_best = keep_best
 
-    def save(self, model: keras.Model, epoch: int, metrics: Mapping[str, Any]) -> Checkpoint:
-        """Saves a model, then removes checkpoints that are neither new nor best.
+    def save(
+        self,
+        model: keras.Model,
+        progress: Progress,
+        metrics: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Saves a model, then removes what need not be kept.
+
+        The weights of a step are the same whenever they are saved, so a second save of a step adds
+        its metrics to the first.
+
+        Args:
+            model: The model; its optimizer is left out.
+            progress: How far the training is.
+            metrics: Its scores; none for a checkpoint to resume from and nothing else.
+            arrays: What continuing needs besides.
 
         Raises:
             OSError: If the disk is full, say; earlier checkpoints stay.
         """
-        path = self.directory / f"epoch-{epoch:04d}"
-        metrics = {name: float(value) for name, value in metrics.items()}
-        with atomic_directory(path) as folder:
-            model.save(folder / "model.keras")
-            random = [ops.convert_to_numpy(value).tolist() for value in _random_states(model)]
-            state = {"epoch": epoch, "metrics": metrics, "random": random}
-            (folder / "state.json").write_text(json.dumps(state, indent=2))
+        path = self.directory / f"step-{progress.step:08d}"
+        if path.exists():
+            metrics = {**_read(path).metrics, **(metrics or {})}
+            write_atomically(path / "state.json", _state(progress, metrics))
+        else:
+            with atomic_directory(path) as folder:
+                _save_without_optimizer(model, folder / "model.keras")
+                if arrays is not None:
+                    np.savez(folder / "training.npz", **arrays)
+                (folder / "state.json").write_bytes(_state(progress, metrics or {}))
         self._prune()
-        return Checkpoint(path, epoch, metrics)
+
+    def save_average(
+        self, model: keras.Model, averaged: Sequence[Checkpoint], metrics: Mapping[str, Any]
+    ) -> Checkpoint:
+        """Saves the mean of several checkpoints in place of an older mean, and returns it.
+
+        Args:
+            model: A model with the mean of their weights.
+            averaged: The checkpoints.
+            metrics: The scores of the mean.
+        """
+        path, (*_, newest) = self.directory / _AVERAGE, sorted(averaged, key=_step)
+        _remove(path)
+        steps = sorted(map(_step, averaged))
+        with atomic_directory(path) as folder:
+            _save_without_optimizer(model, folder / "model.keras")
+            (folder / "state.json").write_bytes(_state(newest.progress, metrics, steps))
+        return _read(path)
 
     def all(self) -> list[Checkpoint]:
-        """Returns the checkpoints there are, oldest first."""
-        found = []
-        for path in self.directory.glob("epoch-*"):
-            state = json.loads((path / "state.json").read_text())
-            found.append(Checkpoint(path, state["epoch"], state["metrics"]))
-        return sorted(found, key=lambda checkpoint: checkpoint.epoch)
+        """Returns the checkpoints there are, oldest first, without the average."""
+        found = map(_read, self.directory.glob("step-*"))
+        return sorted(found, key=_step)
+
+    def newest(self, count: int) -> list[Checkpoint]:
+        """Returns the newest checkpoints that were scored, oldest first."""
+        scored = [checkpoint for checkpoint in self.all() if checkpoint.metrics]
+        return scored[-count:] if count else []
+
+    def ranked(self, count: int) -> list[Checkpoint]:
+        """Returns the best checkpoints that were scored, the best first."""
+        scored = [checkpoint for checkpoint in self.all() if checkpoint.metrics]
+        return sorted(scored, key=_quality, reverse=True)[:count]
 
     def latest(self) -> Checkpoint | None:
-        """Returns the newest checkpoint, if there is one."""
-        return max(self.all(), key=lambda checkpoint: checkpoint.epoch, default=None)
+        """Returns the newest checkpoint, scored or not, if there is one."""
+        return max(self.all(), key=_step, default=None)
 
     def best(self) -> Checkpoint | None:
-        """Returns the best checkpoint, if there is one."""
-        return max(self.all(), key=_quality, default=None)
+        """Returns the best checkpoint or the average, if there is one."""
+        candidates = [*self.all(), *filter(None, [self.average()])]
+        return max(candidates, key=_quality, default=None)
+
+    def average(self) -> Checkpoint | None:
+        """Returns the mean of several checkpoints, if it was made."""
+        path = self.directory / _AVERAGE
+        return _read(path) if path.exists() else None
 
     def _prune(self) -> None:
-        checkpoints = self.all()
-        best = max(checkpoints, key=_quality)
-        for checkpoint in checkpoints[: -self.keep]:
-            if checkpoint != best:
-                shutil.rmtree(checkpoint.path)
-        for abandoned in self.directory.glob(".epoch-*.tmp"):
+        latest = self.latest()
+        kept = {c.path for c in [latest, *self.newest(self.keep), *self.ranked(self.keep_best)]}
+        for checkpoint in self.all():
+            if checkpoint.path not in kept:
+                _remove(checkpoint.path)
+            elif checkpoint.path != latest.path:
+                (checkpoint.path / "training.npz").unlink(missing_ok=True)
+        for abandoned in self.directory.glob(".step-*"):
             shutil.rmtree(abandoned)
 
 
-def _quality(checkpoint: Checkpoint) -> float:
+def _step(checkpoint: Checkpoint) -> int:
+    return checkpoint.step
+
+
+def _read(path: Path) -> Checkpoint:
+    state = json.loads((path / "state.json").read_text())
+    progress, averaged = Progress(**state["progress"]), tuple(state["averaged"])
+    return Checkpoint(path, progress, state["metrics"], averaged)
+
+
+def _state(progress: Progress, metrics: Mapping[str, Any], averaged: Sequence[int] = ()) -> bytes:
+    state = {
+        "progress": progress._asdict(),
+        "metrics": {name: float(value) for name, value in metrics.items()},
+        "averaged": averaged,
+    }
+    return json.dumps(state, indent=2).encode()
+
+
+def _save_without_optimizer(model: keras.Model, path: Path) -> None:
+    """Keras leaves the optimizer out only where there is none."""
+    optimizer = getattr(model, "optimizer", None)
+    try:
+        if optimizer is not None:
+            model.optimizer = None
+        model.save(path)
+    finally:
+        if optimizer is not None:
+            model.optimizer = optimizer
+
+
+def _remove(path: Path) -> None:
+    """Removes a folder, which loses its name first: killed in the midst, none is half there."""
+    if path.exists():
+        removed = path.with_name(f".{path.name}.removed")
+        shutil.rmtree(removed, ignore_errors=True)
+        os.rename(path, removed)
+        shutil.rmtree(removed)
+
+
+def _quality(checkpoint: Checkpoint) -> tuple[int, float]:
+    """What was measured, the most telling first, and the value, of which more is better."""
     metrics = checkpoint.metrics
     if "val_bleu" in metrics:
-        return metrics["val_bleu"]
-    loss = metrics.get("val_loss", metrics.get("loss", 0.0))
-    # Any comparison with NaN is false, which would make a diverged model the best for good.
-    return -math.inf if math.isnan(loss) else -loss
-
-
-def _random_states(model: keras.Model) -> list[keras.Variable]:
-    return [value for value in model.variables if value.path.endswith("seed_generator_state")]
+        return 3, metrics["val_bleu"]
+    for rank, name in ((2, "val_loss"), (1, "loss")):
+        if name in metrics:
+            # Any comparison with NaN is false, which would make a diverged model the best for good.
+            loss = metrics[name]
+            return rank, -math.inf if math.isnan(loss) else -loss
+    return 0, 0.0

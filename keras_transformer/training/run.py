@@ -1,10 +1,12 @@
 """A run directory: everything that a training leaves behind.
 
-run.json            configuration, batch shapes, versions
+run.json            configuration, batch shapes, versions, machine, fingerprints of the corpora, and
+                    the run that it began with
 source.model        SentencePiece models; with a joint vocabulary `joint.model` alone
 target.model
 history.csv         one line of metrics an epoch
 logs/               TensorBoard
+non_finite/         batches after which a loss was not finite, if that happened
 checkpoints/        see `keras_transformer.training.checkpoints`
 """
 
@@ -23,9 +25,34 @@ from keras_transformer.files import write_atomically
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.training.checkpoints import Checkpoints
 
-# What may change between two calls of the same run: it decides how long to go on and what to keep,
-# not what is computed.
-_MAY_CHANGE = {"training.epochs", "training.keep_checkpoints", "training.samples"}
+# What may change between two calls of the same run: it decides how long to go on, what to keep, and
+# how a step is computed, not what is computed.
+_MAY_CHANGE = {
+    f"training.{name}"
+    for name in (
+        "epochs",
+        "max_steps",
+        "micro_batches",
+        "early_stopping",
+        "patience",
+        "checkpoint_steps",
+        "checkpoint_minutes",
+        "keep_checkpoints",
+        "keep_best",
+        "average_checkpoints",
+        "average_best",
+        "samples",
+    )
+}
+
+_PACKAGES = (
+    "keras_transformer",
+    "keras",
+    "tensorflow",
+    "tensorflow-text",
+    "sentencepiece",
+    "numpy",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +65,8 @@ class Run:
         source_tokenizer: Tokenizer of the source language.
         target_tokenizer: Tokenizer of the target language; the same object when it is joint.
         plan: The batch shapes.
+        data: For each corpus, by what it is for, its fingerprint as plain values.
+        init_from: The run whose tokenizers and weights it began with, if it did.
     """
 
     path: Path
@@ -45,11 +74,19 @@ class Run:
     source_tokenizer: SubwordTokenizer
     target_tokenizer: SubwordTokenizer
     plan: BucketPlan
+    data: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    init_from: str | None = None
+
+    @property
+    def tokenizers(self) -> tuple[SubwordTokenizer, SubwordTokenizer]:
+        """The tokenizers of source and target."""
+        return self.source_tokenizer, self.target_tokenizer
 
     @property
     def checkpoints(self) -> Checkpoints:
         """The run's checkpoints."""
-        return Checkpoints(self.path / "checkpoints", self.config.training.keep_checkpoints)
+        training = self.config.training
+        return Checkpoints(self.path / "checkpoints", training.keep_checkpoints, training.keep_best)
 
     def write(self) -> None:
         """Writes tokenizers and `run.json`, the latter last: it says that the run is complete."""
@@ -62,7 +99,10 @@ class Run:
         content = {
             "config": self.config.to_dict(),
             "plan": self.plan.shapes,
-            "versions": _versions(),
+            "data": self.data,
+            "init_from": self.init_from,
+            "versions": versions(),
+            "machine": machine(),
         }
         write_atomically(self.path / "run.json", json.dumps(content, indent=2).encode())
 
@@ -97,7 +137,8 @@ def open_run(path: str | os.PathLike) -> Run:
     else:
         source = SubwordTokenizer.load(path / "source.model")
         target = SubwordTokenizer.load(path / "target.model")
-    return Run(path, config, source, target, BucketPlan(content["plan"]))
+    plan = BucketPlan(content["plan"])
+    return Run(path, config, source, target, plan, content["data"], content["init_from"])
 
 
 def resume_run(path: str | os.PathLike, config: RunConfig) -> Run:
@@ -141,7 +182,61 @@ def _flat(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return json.loads(json.dumps(dict(items())))
 
 
-def _versions() -> dict[str, str]:
-    packages = ("keras_transformer", "keras", "tensorflow", "tensorflow-text", "sentencepiece")
-    versions = {name: importlib.metadata.version(name) for name in packages}
-    return {"python": platform.python_version(), **versions}
+def require_same_data(run: Run, data: Mapping[str, Mapping[str, Any]]) -> None:
+    """Checks that the corpora are those that a run was made with.
+
+    Args:
+        run: The run.
+        data: The fingerprints of the corpora as they are now.
+
+    Raises:
+        ValueError: If one differs; the message says which.
+
+    Example:
+        >>> require_same_data(run, run.data)
+    """
+    changed = [
+        f"{name}: {_described(run.data.get(name))} there, {_described(data.get(name))} now"
+        for name in sorted({*run.data, *data})
+        if run.data.get(name) != data.get(name)
+    ]
+    if changed:
+        raise ValueError(
+            f"A run goes on with the corpora that it was made with; restore them or choose another "
+            f"directory. Received: {run.path} with {'; '.join(changed)}"
+        )
+
+
+def _described(fingerprint: Mapping[str, Any] | None) -> str:
+    if fingerprint is None:
+        return "none"
+    return ", ".join(f"{name} {value}" for name, value in fingerprint.items())
+
+
+def log_header(run: Run) -> str:
+    """Returns what a log says first: versions, machine, seed and the corpora's fingerprints."""
+    packages = ", ".join(f"{name} {version}" for name, version in versions().items())
+    lines = [packages, machine(), f"seed {run.config.training.seed}"]
+    lines += [f"{name}: {_described(fingerprint)}" for name, fingerprint in run.data.items()]
+    return "\n".join(lines)
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions of Python and of the packages that results depend on."""
+    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"python": platform.python_version(), **packages}
+
+
+def machine() -> str:
+    """Returns the platform and the processor, in words."""
+    return f"{platform.platform()}, {_processor()}, {os.cpu_count()} CPUs"
+
+
+def _processor() -> str:
+    """Linux does not tell Python the model of its processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.machine())

@@ -8,15 +8,15 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import keras
 
+from keras_transformer.config import Strategy
+
 if TYPE_CHECKING:
     import tensorflow as tf
-
-Strategy = Literal["auto", "none", "mirrored", "multi_worker", "tpu"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +98,37 @@ class Replicas:
         self.strategy.run(spread)
 
 
+ONE_DEVICE = Replicas("one device")
+
+
+class WorkerLostError(RuntimeError):
+    """Another worker has ended, and with it the step that all of them were in."""
+
+
+@contextlib.contextmanager
+def lost_workers_reported() -> Iterator[None]:
+    """Turns TensorFlow's various errors about a worker that has ended into one.
+
+    Raises:
+        WorkerLostError: In their place.
+    """
+    import tensorflow as tf
+
+    lost = (
+        tf.errors.AbortedError,
+        tf.errors.CancelledError,
+        tf.errors.DeadlineExceededError,
+        tf.errors.InternalError,
+        tf.errors.UnavailableError,
+    )
+    try:
+        yield
+    except lost as error:
+        if len(_cluster_tasks()) < 2:
+            raise
+        raise WorkerLostError(f"Another worker has ended: {error.message}") from error
+
+
 def random_states(model: keras.Model) -> list[keras.Variable]:
     """Returns the states of a model's random numbers, which Keras does not save."""
     return [value for value in model.variables if value.path.endswith("seed_generator_state")]
@@ -120,7 +151,7 @@ def make_strategy(name: Strategy = "auto") -> Replicas:
         'one device'
     """
     makers = {
-        "none": lambda: Replicas("one device"),
+        "none": lambda: ONE_DEVICE,
         "mirrored": _mirrored,
         "multi_worker": _multi_worker,
         "tpu": _tpu,

@@ -19,6 +19,7 @@ from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.training.checkpoints import Checkpoints
+from keras_transformer.training.progress import Progress
 
 MAX_LENGTH = 12
 
@@ -597,9 +598,9 @@ def test_translator_of_a_run(translator, tmp_path):
     )
     with pytest.raises(FileNotFoundError, match=f"must have a checkpoint.*{tmp_path}"):
         Translator.of_run(run)
-    checkpoints.save(translator.models[0], 1, {"val_bleu": 20})
+    checkpoints.save(translator.models[0], Progress(step=1, epoch=1), {"val_bleu": 20})
     other = vary(make_model(400), seed=2)
-    checkpoints.save(other, 2, {"val_bleu": 10})
+    checkpoints.save(other, Progress(step=2, epoch=2), {"val_bleu": 10})
     for name, model in (("best", translator.models[0]), ("latest", other)):
         found = Translator.of_run(run, checkpoint=name)
         assert found.config is translator.config

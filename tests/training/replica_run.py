@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.training import LabelSmoothedCrossEntropy
-from keras_transformer.training.strategy import Replicas, make_strategy, random_states
+from keras_transformer.training.strategy import ONE_DEVICE, make_strategy, random_states
 
 CONFIG = TransformerConfig(
     vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0, max_length=16
@@ -105,7 +105,7 @@ def main():
         tf.config.list_physical_devices("CPU")[0],
         [tf.config.LogicalDeviceConfiguration()] * devices,
     )
-    one, several = Replicas("one device"), make_strategy("mirrored")
+    one, several = ONE_DEVICE, make_strategy("mirrored")
     results = {}
     for optimize in (sgd, adam):
         name = optimize.__name__

@@ -1,6 +1,7 @@
 """Throughput by a clock that is told the time, and translations at the end of an epoch."""
 
 import itertools
+import json
 import math
 
 import keras
@@ -10,8 +11,21 @@ import tensorflow as tf
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.evaluation import score_corpus
-from keras_transformer.training.callbacks import SaveCheckpoints, Throughput, ValidationBleu
+from keras_transformer.training.callbacks import (
+    SaveCheckpoints,
+    StopAtNonFinite,
+    Throughput,
+    TrackProgress,
+    ValidateAverage,
+    ValidationBleu,
+)
 from keras_transformer.training.checkpoints import Checkpoints
+from keras_transformer.training.interruption import Interruption
+from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.non_finite import NonFiniteError, NonFiniteGuard
+from keras_transformer.training.progress import Progress
+from keras_transformer.training.state import TrainingState
+from keras_transformer.training.validation import in_stretches
 
 
 @pytest.fixture(scope="module")
@@ -120,20 +134,185 @@ def test_validation_bleu_of_the_references(capsys):
     assert "source" not in capsys.readouterr().out
 
 
-def test_checkpoints_have_the_metrics_of_the_callbacks_before(model, batches, tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    bleus = iter([["x"], ["ein"]])
-    validate = ValidationBleu(lambda _: next(bleus), [("a", "ein")], samples=0)
-    callbacks = [Throughput(clock(1.0)), validate, SaveCheckpoints(checkpoints)]
-    history = model.fit(
-        dataset_of(batches),
-        initial_epoch=3,
-        epochs=5,
-        callbacks=callbacks,
+def fit(model, data, state, config, *others, epochs=1, **options):
+    """Two places for callbacks: what tracks comes first, what saves comes last."""
+    save = SaveCheckpoints(state, config, **options)
+    return model.fit(
+        data,
+        initial_epoch=state.progress.epoch,
+        epochs=epochs,
+        callbacks=[TrackProgress(state), *others, save],
         shuffle=False,
         verbose=0,
     ).history
-    assert [checkpoint.epoch for checkpoint in checkpoints.all()] == [4, 5]
-    for i, checkpoint in enumerate(checkpoints.all()):
+
+
+@pytest.fixture
+def state(model, tmp_path):
+    return TrainingState(model, Checkpoints(tmp_path, keep=20), Interruption())
+
+
+def test_checkpoints_have_the_metrics_of_the_callbacks_before(model, batches, state):
+    line = "ein Hund schläft hier"
+    translations = iter([["x"], [line]])
+    validate = ValidationBleu(lambda _: next(translations), [("a", line)], samples=0)
+    state.progress = Progress(step=15, epoch=3)
+    config = TrainingConfig(checkpoint_minutes=None)
+    history = fit(model, dataset_of(batches), state, config, Throughput(), validate, epochs=5)
+    found = state.checkpoints.all()
+    assert [(c.step, c.epoch, c.progress.batch) for c in found] == [(20, 4, 0), (25, 5, 0)]
+    for i, checkpoint in enumerate(found):
         assert checkpoint.metrics == {name: pytest.approx(v[i]) for name, v in history.items()}
     assert {"loss", "val_bleu", "tokens_per_second"} <= {*checkpoint.metrics}
+    # BLEU has improved in the second of them.
+    assert [c.progress.waited for c in found] == [0, 0]
+    assert found[1].progress.best_score == found[1].metrics["val_bleu"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"checkpoint_minutes": None}, [(5, True)]),
+        # A clock of 25 seconds a reading: read once at the start, at each step, and at each save.
+        ({"checkpoint_minutes": 1.0}, [(3, False), (5, True)]),
+        ({"checkpoint_minutes": None, "checkpoint_steps": 2}, [(2, True), (4, True), (5, True)]),
+        ({"checkpoint_minutes": None, "max_steps": 3}, [(3, True)]),
+        # The last step of the epoch is scored once more, when its validation is there.
+        ({"checkpoint_minutes": None, "checkpoint_steps": 5}, [(5, True)]),
+    ],
+    ids=str,
+)
+def test_when_checkpoints_are_written(model, batches, tmp_path, options, expected):
+    written = []
+
+    class Recorder(Checkpoints):
+        def save(self, model, progress, metrics=None, arrays=None):
+            super().save(model, progress, metrics, arrays)
+            written.append((progress.step, bool(self.latest().metrics)))
+
+    state = TrainingState(model, Recorder(tmp_path, keep=20), Interruption())
+    config = TrainingConfig(**options)
+    score = {"val_bleu": 1.0}.copy
+    fit(model, dataset_of(batches), state, config, score=score, clock=clock(25))
+    assert sorted(dict(written).items()) == expected
+    progress = state.checkpoints.latest().progress
+    done = options.get("max_steps") is None
+    assert (progress.epoch, progress.batch) == ((1, 0) if done else (0, 3))
+
+
+def test_checkpoints_within_an_epoch_have_the_mean_so_far(model, batches, state):
+    seen = []
+    see = keras.callbacks.LambdaCallback(on_train_batch_end=lambda b, logs: seen.append(dict(logs)))
+    config = TrainingConfig(checkpoint_minutes=None, checkpoint_steps=2)
+    fit(model, dataset_of(batches), state, config, see, score=lambda: {"val_bleu": 7.0})
+    second, fourth, _ = state.checkpoints.all()
+    for checkpoint, logs in ((second, seen[1]), (fourth, seen[3])):
+        assert checkpoint.metrics == {
+            **{n: pytest.approx(v) for n, v in logs.items()},
+            "val_bleu": 7,
+        }
+
+
+def test_early_stopping_counts_epochs_without_a_better_one():
+    progress = Progress()
+    waited = []
+    for score in (1.0, 3.0, 2.0, 3.0, math.nan, 4.0, None):
+        progress = progress.after_epoch(score)
+        waited.append(progress.waited)
+    assert waited == [0, 0, 1, 2, 3, 0, 0]
+    assert (progress.best_score, progress.epoch) == (4.0, 7)
+
+
+class Lines:
+    """Stands in for a tokenizer."""
+
+    def detokenize(self, ids):
+        return tf.constant([" ".join(map(str, row)) for row in np.asarray(ids)])
+
+
+def test_a_loss_that_is_not_finite(model, batches, tmp_path):
+    """One weight that is infinite from the third batch on."""
+    weight = model.trainable_variables[0]
+    before = weight.numpy()
+
+    def batch_at(epoch, index):
+        return {"source": batches[index], "target": batches[index]}, batches[index]
+
+    guard = NonFiniteGuard(tmp_path / "non_finite", batch_at, Lines(), Lines())
+    state = TrainingState(model, Checkpoints(tmp_path / "c"), Interruption(), guard.require)
+    state.progress = Progress(step=100, epoch=2)
+    break_it = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda b, logs: b == 2 and weight.assign(np.full_like(before, np.inf))
+    )
+    config = TrainingConfig(checkpoint_steps=1, keep_checkpoints=9)
+    with pytest.raises(NonFiniteError, match=r"loss is not finite at step 103, batch 3 of epoch 3"):
+        fit(model, dataset_of(batches), state, config, StopAtNonFinite(state), break_it, epochs=9)
+    assert [c.step for c in state.checkpoints.all()] == [101, 102]
+    # A model that cannot be used is not saved either.
+    with pytest.raises(NonFiniteError, match="model is not finite"):
+        state.save()
+    assert state.checkpoints.latest().step == 102
+    content = json.loads((tmp_path / "non_finite" / "step-00000103.json").read_text())
+    assert (content["step"], content["epoch"]) == (103, 2)
+    assert [batch["batch"] for batch in content["batches"]] == [1, 2]
+    for batch in content["batches"]:
+        ids = batches[batch["batch"]].tolist()
+        assert batch["source_ids"] == batch["target_ids"] == ids
+        assert batch["source"] == batch["target"] == [" ".join(map(str, row)) for row in ids]
+    weight.assign(before)
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16"])
+def test_the_moving_average_is_swapped_exactly(batches, precision):
+    """Validation sees the average, training goes on from the weights, and so it is after `fit`."""
+    config = TransformerConfig(20, None, 1, 8, 8, 1, max_length=8)
+    training = TrainingConfig(ema_momentum=0.5, warmup_steps=2)
+    model = compile_model(Transformer(config, dtype=precision), training)
+    inner = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    weights, validated = [], []
+
+    def read():
+        return [variable.numpy() for variable in model.trainable_variables]
+
+    average = MovingAverage(model.optimizer)
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda b, logs: weights.append(read())
+    )
+    watch.on_test_batch_end = lambda batch, logs=None: validated.append(read())
+    model.fit(
+        dataset_of(batches),
+        validation_data=dataset_of(batches[:1]),
+        callbacks=[ValidateAverage(average), watch],
+        shuffle=False,
+        verbose=0,
+    )
+    expected = weights[0]
+    for now in weights[1:]:
+        expected = [0.5 * mean + 0.5 * new for mean, new in zip(expected, now, strict=True)]
+    averages = [variable.numpy() for variable in inner._model_variables_moving_average]
+    for found, value, seen, last, kept in zip(
+        averages, expected, validated[0], weights[-1], read(), strict=True
+    ):
+        np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(seen, found)
+        np.testing.assert_array_equal(kept, last)
+    with average.in_model(), average.in_model():
+        for one, other in zip(read(), averages, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for one, other in zip(read(), weights[-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_translation_in_stretches():
+    calls = []
+
+    def translate(lines):
+        calls.append(lines)
+        return [line.upper() for line in lines]
+
+    checks = []
+    lines = ["a", "long", "the", "xy", "longer"]
+    found = in_stretches(translate, lines, lambda: checks.append(len(calls)), size=2)
+    assert found == ["A", "LONG", "THE", "XY", "LONGER"]
+    assert calls == [["longer", "long"], ["the", "xy"], ["a"]]
+    assert checks == [0, 1, 2]

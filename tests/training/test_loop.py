@@ -21,7 +21,7 @@ from keras_transformer import (
     Transformer,
     TransformerConfig,
 )
-from keras_transformer.training import loop
+from keras_transformer.training.callbacks import ValidationBleu
 from keras_transformer.training.loop import train
 from keras_transformer.training.run import open_run
 
@@ -90,7 +90,9 @@ def test_what_a_run_leaves(runs):
     names = sorted(path.name for path in run.path.iterdir())
     assert names == ["checkpoints", "history.csv", "joint.model", "logs", "run.json"]
     checkpoints = sorted(path.name for path in (run.path / "checkpoints").iterdir())
-    assert checkpoints == ["epoch-0001", "epoch-0002"]
+    steps = [checkpoint.step for checkpoint in run.checkpoints.all()]
+    assert checkpoints == [f"step-{step:08d}" for step in steps]
+    assert [checkpoint.epoch for checkpoint in run.checkpoints.all()] == [1, 2]
     assert open_run(run.path).config == run.config == config_of(epochs=2)
     assert run.source_tokenizer is run.target_tokenizer
     assert run.source_tokenizer.vocab_size == 300
@@ -140,10 +142,11 @@ def test_a_resumed_run_is_the_run_without_a_break(runs):
     whole, resumed = (history_of(run)[1] for run in runs)
     for name in {*whole} - {"tokens_per_second"}:
         assert whole[name] == resumed[name], name
-    models = [run.checkpoints.latest().load() for run in runs]
-    assert models[0].optimizer.iterations == models[1].optimizer.iterations > 20
-    for one, other in zip(*(model.get_weights() for model in models), strict=True):
-        np.testing.assert_array_equal(one, other)
+    one, other = (run.checkpoints.latest() for run in runs)
+    assert one.progress == other.progress
+    assert one.arrays()["optimizer/0"] == one.step > 20
+    for weight, same in zip(one.load().get_weights(), other.load().get_weights(), strict=True):
+        np.testing.assert_array_equal(weight, same)
 
 
 def test_one_trace_for_all_batch_shapes(runs, traces):
@@ -156,7 +159,7 @@ def test_a_finished_run_is_left_as_it_is(runs, train_and_watch, capsys):
     before = [path.stat().st_mtime_ns for path in sorted((run.path / "checkpoints").rglob("*"))]
     history = history_of(run)
     train_and_watch(run.path, config_of(epochs=2))
-    assert "after epoch 2" in capsys.readouterr().out
+    assert ", epoch 2\n" in capsys.readouterr().out
     after = [path.stat().st_mtime_ns for path in sorted((run.path / "checkpoints").rglob("*"))]
     assert after == before
     assert history_of(run) == history
@@ -194,7 +197,7 @@ def test_separate_vocabularies_without_validation(tmp_path, monkeypatch):
     ]
     assert (run.source_tokenizer.vocab_size, run.target_tokenizer.vocab_size) == (150, 200)
     assert given["validation_data"] is None
-    assert not [c for c in given["callbacks"] if isinstance(c, loop.ValidationBleu)]
+    assert not [c for c in given["callbacks"] if isinstance(c, ValidationBleu)]
 
 
 # Errors, as a user sees them.
@@ -302,36 +305,12 @@ def test_a_corpus_of_files_trains(tmp_path, corpus, script, monkeypatch):
 
     monkeypatch.setattr(keras.Model, "fit", fit)
     paths = f'["{corpus}.en", "{corpus}.de"]'
-    arguments = [*SMALL, "--data.train", paths, "--output", tmp_path / "run"]
-    code, output, error = script("train.py", *arguments)
+    arguments = [*SMALL, "--training.epochs=1", "--data.train", paths]
+    code, output, error = script("train.py", *arguments, "--output", tmp_path / "run")
     assert code == 0, error
     assert sum(len(labels) for _, labels in seen) == 5
     next_command = f"python export.py {tmp_path}/run --output exports/run"
     assert output.rstrip().endswith(next_command)
-
-
-def test_a_resumed_run_averages_weights_as_one_without_a_break(tmp_path):
-    def config(epochs):
-        base = config_of(epochs)
-        training = dataclasses.replace(base.training, ema_momentum=0.9)
-        return dataclasses.replace(base, training=training)
-
-    # Of three epochs each: after its last one a run has nothing left but the average.
-    whole = train(tmp_path / "whole", config(epochs=3))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keras.callbacks.CSVLogger, "on_epoch_end", interrupt_after_the_first_epoch)
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "stopped", config(epochs=3))
-    stopped = train(tmp_path / "stopped", config(epochs=3))
-    models = [run.checkpoints.latest().load() for run in (whole, stopped)]
-    for one, other in zip(*(model.get_weights() for model in models), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def interrupt_after_the_first_epoch(logger, epoch, logs=None):
-    """Stands in for a callback that runs before the checkpoint is saved."""
-    if epoch == 1:
-        raise KeyboardInterrupt
 
 
 def test_precision_is_the_model_s_alone(tmp_path):
@@ -343,3 +322,41 @@ def test_precision_is_the_model_s_alone(tmp_path):
     assert policies == {"mixed_bfloat16"}
     assert keras.config.dtype_policy().name == "float32"
     assert float(history_of(run)[0]["loss"]) < np.log(300)
+
+
+def test_early_stopping_across_a_resume_and_an_average_at_the_end(tmp_path, monkeypatch, capsys):
+    """BLEU is the best in the second epoch; training stops two after it."""
+    # Of three epochs and their mean, and of one more and the mean that is made anew.
+    bleus = iter([10.0, 30.0, 20.0, 25.0, 30.0, 31.0])
+    monkeypatch.setattr(ValidationBleu, "score", lambda self: {"val_bleu": next(bleus)})
+
+    def config(epochs):
+        base = config_of(epochs)
+        training = dataclasses.replace(base.training, patience=2, average_checkpoints=2)
+        data = dataclasses.replace(base.data, train="phrasebook:train:60")
+        return dataclasses.replace(base, training=training, data=data)
+
+    run = train(tmp_path / "run", config(epochs=3))
+    assert run.checkpoints.latest().progress.waited == 1
+    run = train(tmp_path / "run", config(epochs=9))
+    output = capsys.readouterr().out
+    progress = run.checkpoints.latest().progress
+    assert (progress.epoch, progress.waited, progress.best_score) == (4, 2, 30.0)
+    assert "No better bleu for 2 epochs" in output
+    assert [row["val_bleu"] for row in history_of(run)] == ["10.0", "30.0", "20.0", "30.0"]
+    # The mean of the newest, made anew when training went on, is scored and is the best.
+    newest = run.checkpoints.newest(2)
+    average = run.checkpoints.average()
+    assert average.averaged == tuple(checkpoint.step for checkpoint in newest)
+    assert {"val_loss", "val_bleu"} <= {*average.metrics}
+    assert run.checkpoints.best() == average
+    weights = [checkpoint.load().get_weights()[0] for checkpoint in newest]
+    expected = np.mean(weights, axis=0, dtype="float64").astype("float32")
+    np.testing.assert_array_equal(average.load().get_weights()[0], expected)
+
+
+def test_patience_without_anything_to_wait_for(tmp_path):
+    base = config_of(epochs=1)
+    training = dataclasses.replace(base.training, patience=1, bleu_sentences=0)
+    with pytest.raises(ValueError, match=r"`patience` needs a validation corpus.*bleu_sentences=0"):
+        train(tmp_path / "run", dataclasses.replace(base, training=training))

@@ -3,20 +3,29 @@
 import dataclasses
 import importlib.metadata
 import json
+import platform
 
 import pytest
 
 from keras_transformer import DataConfig, RunConfig, TrainingConfig, TransformerConfig
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.training.run import Run, exists, open_run, resume_run
+from keras_transformer.training.run import (
+    Run,
+    exists,
+    log_header,
+    open_run,
+    require_same_data,
+    resume_run,
+)
 
 PLAN = BucketPlan(((4, 8, 8), (8, 4, 4)))
 JOINT = RunConfig(
     model=TransformerConfig.preset("tiny", vocab_size=20, key_dim=5),
     data=DataConfig(train=["a.en", "a.de"], valid=None),
-    training=TrainingConfig(clip_norm=1.5, keep_checkpoints=7),
+    training=TrainingConfig(clip_norm=1.5, keep_checkpoints=7, keep_best=2),
 )
+DATA = {"train": {"pairs": 2, "sha256": "ab12"}, "valid": {"pairs": 1, "sha256": "cd34"}}
 SEPARATE = dataclasses.replace(JOINT, model=dataclasses.replace(JOINT.model, source_vocab_size=16))
 
 
@@ -31,7 +40,7 @@ def write_run(tokenizers, tmp_path):
     def write(config):
         source = tokenizers[config.model.source_vocab_size or config.model.vocab_size]
         target = tokenizers[config.model.vocab_size]
-        run = Run(tmp_path / "runs" / "a", config, source, target, PLAN)
+        run = Run(tmp_path / "runs" / "a", config, source, target, PLAN, DATA)
         run.write()
         return run
 
@@ -60,19 +69,22 @@ def test_round_trip(write_run, config, models):
     assert (run.source_tokenizer is run.target_tokenizer) == (len(models) == 1)
     assert run.source_tokenizer.vocab_size == (20 if config is JOINT else 16)
     assert run.checkpoints.directory == run.path / "checkpoints"
-    assert run.checkpoints.keep == 7
+    assert (run.checkpoints.keep, run.checkpoints.keep_best) == (7, 2)
+    assert run.tokenizers == (run.source_tokenizer, run.target_tokenizer)
+    assert run.data == DATA
 
 
 def test_content_of_run_json(write_run):
     content = json.loads((write_run(JOINT).path / "run.json").read_text())
-    assert sorted(content) == ["config", "plan", "versions"]
+    assert sorted(content) == ["config", "data", "init_from", "machine", "plan", "versions"]
     assert sorted(content["config"]) == ["data", "decoding", "model", "tokenizer", "training"]
     assert content["config"]["model"]["key_dim"] == 5
     assert content["config"]["data"]["train"] == ["a.en", "a.de"]
     assert RunConfig.from_dict(content["config"]) == JOINT
     # The smaller shape comes first, whatever the order it was given in.
     assert content["plan"] == [[8, 4, 4], [4, 8, 8]]
-    for package in ("keras", "tensorflow", "tensorflow-text"):
+    assert content["data"] == DATA
+    for package in ("keras", "tensorflow", "tensorflow-text", "sentencepiece", "numpy"):
         assert content["versions"][package] == importlib.metadata.version(package)
 
 
@@ -108,7 +120,40 @@ def test_the_same_configuration_continues(write_run):
     assert run.config == JOINT
 
 
-@pytest.mark.parametrize("change", [{"epochs": 99}, {"keep_checkpoints": 1}, {"samples": 0}])
+def test_the_log_says_what_a_result_depends_on(write_run):
+    header = log_header(write_run(JOINT))
+    for package in ("keras", "tensorflow", "numpy"):
+        assert f"{package} {importlib.metadata.version(package)}" in header
+    assert f"python {platform.python_version()}" in header
+    assert platform.machine() in header
+    assert "seed 0" in header.splitlines()
+    assert "train: pairs 2, sha256 ab12" in header.splitlines()
+
+
+def test_a_corpus_that_has_changed_is_refused(write_run):
+    run = write_run(JOINT)
+    require_same_data(run, DATA)
+    changed = {"train": {"pairs": 3, "sha256": "ef56"}, "mix c": {"pairs": 1, "sha256": "aa"}}
+    with pytest.raises(ValueError, match="goes on with the corpora") as raised:
+        require_same_data(run, changed)
+    assert str(raised.value).split("Received: ")[1] == (
+        f"{run.path} with mix c: none there, pairs 1, sha256 aa now; "
+        "train: pairs 2, sha256 ab12 there, pairs 3, sha256 ef56 now; "
+        "valid: pairs 1, sha256 cd34 there, none now"
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 99},
+        {"max_steps": 10, "patience": 2, "early_stopping": "loss"},
+        {"keep_checkpoints": 1, "keep_best": 0, "average_checkpoints": 1},
+        {"average_checkpoints": 2, "average_best": True},
+        {"checkpoint_steps": 5, "checkpoint_minutes": None, "samples": 0, "micro_batches": 2},
+    ],
+    ids=str,
+)
 def test_how_long_and_what_to_keep_may_change(write_run, change):
     config = replaced(JOINT, "training", **change)
     path = write_run(JOINT).path

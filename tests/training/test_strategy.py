@@ -59,9 +59,7 @@ def test_one_device_is_no_strategy():
 def test_workers_without_a_cluster(monkeypatch, config):
     if config is not None:
         monkeypatch.setenv("TF_CONFIG", config)
-    with pytest.raises(
-        ValueError, match=r"multi_worker needs .* Received: TF_CONFIG"
-    ):
+    with pytest.raises(ValueError, match=r"multi_worker needs .* Received: TF_CONFIG"):
         make_strategy("multi_worker")
 
 

@@ -1,0 +1,63 @@
+"""SIGINT and SIGTERM: noticed at once, acted upon when the running step is done."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training has ended on a signal, after a checkpoint was written.
+
+    Args:
+        number: The signal.
+    """
+
+    def __init__(self, number: signal.Signals):
+        super().__init__(f"Stopped by {number.name} after a checkpoint was written.")
+        self.exit_code = 128 + number
+
+
+class Interruption:
+    """A context in which the first SIGINT or SIGTERM is kept in mind and a second one ends.
+
+    Handlers are those of the whole process, so only its main thread can install them; in another
+    thread the context does nothing.
+
+    Attributes:
+        received: The signal that came, if one did.
+
+    Example:
+        >>> with Interruption() as interruption:
+        ...     while interruption.received is None:
+        ...         work()
+    """
+
+    def __init__(self):
+        self.received: signal.Signals | None = None
+        self._previous: dict[signal.Signals, Callable | int | None] = {}
+
+    def __enter__(self) -> "Interruption":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._restore()
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        self.received = signal.Signals(number)
+        # A second signal has the effect that it would have had without this context.
+        self._restore()
+        # Not `print`, which the handler may have interrupted.
+        message = f"\n{self.received.name}: a checkpoint follows; a second one ends without it.\n"
+        os.write(sys.__stderr__.fileno(), message.encode())
+
+    def _restore(self) -> None:
+        while self._previous:
+            number, handler = self._previous.popitem()
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -1,0 +1,161 @@
+"""What makes a training continue from any step as if it had not stopped."""
+
+import signal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.training.checkpoints import Checkpoint, Checkpoints
+from keras_transformer.training.interruption import Interrupted, Interruption
+from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.progress import Progress
+from keras_transformer.training.strategy import ONE_DEVICE, Replicas, random_states
+
+# Takes the place, a name and values, and raises an error if one is not finite.
+Require = Callable[[Progress, str, Iterable[Any]], None]
+
+
+class TrainingState:
+    """A model in training, the place it has reached, and where both are saved.
+
+    Beside the weights: the optimizer's variables, the states of the dropouts' random numbers, which
+    Keras does not save, and the sums behind the metrics of the running epoch. The model file holds
+    the moving average where there is one; then the optimizer's variables hold the weights.
+
+    Args:
+        model: A compiled model.
+        checkpoints: Where to save.
+        interruption: Tells whether a signal came.
+        require: Checks that values are finite before they are saved.
+        replicas: What trains the model.
+
+    Attributes:
+        progress: The place.
+        average: The moving average of the weights.
+        is_scored: Whether the checkpoint of this place has metrics.
+
+    Example:
+        >>> state = TrainingState(model, Checkpoints("checkpoints"), Interruption())
+        >>> if (checkpoint := state.checkpoints.latest()) is not None:
+        ...     state.restore(checkpoint)
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        checkpoints: Checkpoints,
+        interruption: Interruption,
+        require: Require = lambda progress, name, values: None,
+        replicas: Replicas = ONE_DEVICE,
+    ):
+        self.model = model
+        self.checkpoints = checkpoints
+        self.replicas = replicas
+        self.require = require
+        self.progress = Progress()
+        self.average = MovingAverage(model.optimizer)
+        self.is_scored = False
+        self._interruption = interruption
+        # Sums of the metrics: those of a checkpoint until its epoch goes on, and those of training
+        # while a validation has its own in the model.
+        self._sums: list[np.ndarray] | None = None
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Takes over what a checkpoint holds.
+
+        Raises:
+            FileNotFoundError: If it is not the newest one.
+            ValueError: If it is of another model or optimizer.
+        """
+        arrays = checkpoint.arrays()
+        with self.average.in_model():
+            _assign(self.model.weights, checkpoint.load().get_weights())
+            _assign(self.model.optimizer.variables, _group(arrays, "optimizer"))
+        _assign(random_states(self.model), _group(arrays, "random"))
+        self.progress, self.is_scored = checkpoint.progress, bool(checkpoint.metrics)
+        self._sums = _group(arrays, "sums") if self.progress.batch else None
+
+    def save(self, metrics: Mapping[str, Any] | None = None) -> None:
+        """Writes a checkpoint; one with metrics competes to be kept.
+
+        Of several workers all call this at the same step, since to read a sum of theirs is a step
+        of all, and the chief writes.
+
+        Raises:
+            NonFiniteError: If a weight is not finite, by `require`.
+        """
+        with self.average.in_model():
+            self.require(self.progress, "model", self.model.get_weights())
+            sums = _read(_sums(self.model)) if self._sums is None else self._sums
+            arrays = {
+                **_named("optimizer", _read(self.model.optimizer.variables)),
+                **_named("random", _read(random_states(self.model))),
+                **_named("sums", sums),
+            }
+            if self.replicas.is_chief:
+                self.checkpoints.save(self.model, self.progress, metrics, arrays)
+            self.is_scored = bool(metrics)
+
+    def hold_sums(self) -> None:
+        """Keeps the sums of training, before a validation resets them."""
+        self._sums = _read(_sums(self.model))
+
+    def begin_epoch(self) -> bool:
+        """Gives the metrics the sums of a checkpoint that was restored in the midst of the epoch.
+
+        Returns:
+            Whether one was.
+        """
+        if self._sums is None:
+            return False
+        _assign(_sums(self.model), self._sums)
+        self._sums = None
+        return True
+
+    def end_epoch(self, score: float | None) -> None:
+        """Goes on to the next epoch; see `Progress.after_epoch`."""
+        # All workers have to come to the same end.
+        score = None if score is None else self.replicas.mean(score)
+        self.progress = self.progress.after_epoch(score)
+        self._sums = None
+
+    def stop_if_interrupted(self) -> None:
+        """Writes a checkpoint and ends the training if a signal came, to whichever worker.
+
+        Raises:
+            Interrupted: If one did.
+        """
+        received = self._interruption.received
+        if self.replicas.agree(received is not None):
+            self.save()
+            raise Interrupted(received or signal.SIGTERM)
+
+
+def _sums(model: keras.Model) -> list[keras.Variable]:
+    for metric in model.metrics:
+        # Keras makes the list of compiled metrics at the first step, of any labels and logits.
+        if not getattr(metric, "built", True):
+            metric.build(np.zeros(1), np.zeros(1))
+    return model.metrics_variables
+
+
+def _read(variables: Iterable[keras.Variable]) -> list[np.ndarray]:
+    # Copies: a view of a variable would change with it.
+    return [np.array(ops.convert_to_numpy(variable)) for variable in variables]
+
+
+def _assign(variables: Iterable[keras.Variable], values: Iterable[np.ndarray]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def _named(group: str, values: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{group}/{index}": value for index, value in enumerate(values)}
+
+
+def _group(arrays: Mapping[str, np.ndarray], group: str) -> list[np.ndarray]:
+    count = sum(name.startswith(f"{group}/") for name in arrays)
+    return [arrays[f"{group}/{index}"] for index in range(count)]

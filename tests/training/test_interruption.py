@@ -1,0 +1,62 @@
+"""Signals: the first is kept in mind, the second has its usual effect."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from keras_transformer.training.interruption import Interrupted, Interruption
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """The handlers from before the test, which it must leave behind."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield before
+    after = {number: signal.getsignal(number) for number in before}
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert after == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_kept_in_mind(number, handlers):
+    with Interruption() as interruption:
+        assert interruption.received is None
+        assert signal.getsignal(number) != handlers[number]
+        os.kill(os.getpid(), number)
+        assert interruption.received == number
+        assert signal.getsignal(number) == handlers[number]
+    error = Interrupted(interruption.received)
+    assert isinstance(error, KeyboardInterrupt)
+    assert error.exit_code == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    assert number.name in str(error)
+
+
+def test_a_second_signal_has_its_usual_effect():
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interruption.received == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt) as raised:
+            os.kill(os.getpid(), signal.SIGINT)
+    assert not isinstance(raised.value, Interrupted)
+
+
+def test_handlers_come_back_after_an_error(handlers):
+    with pytest.raises(ValueError, match="in the block"), Interruption():
+        raise ValueError("in the block")
+    assert signal.getsignal(signal.SIGINT) == handlers[signal.SIGINT]
+
+
+def test_another_thread_installs_nothing(handlers):
+    seen = []
+
+    def work():
+        with Interruption() as interruption:
+            seen.append((interruption.received, signal.getsignal(signal.SIGTERM)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(None, handlers[signal.SIGTERM])]
