@@ -1,6 +1,7 @@
 """From a configuration to a trained run: prepare, start or continue, fit."""
 
 import functools
+import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -88,8 +89,10 @@ def train(
         corpus = open_training_corpus(config.data)
         batches = make_batches(config, corpus, run.tokenizers, run.plan, replicas=replicas)
         with Interruption() as interruption:
-            state = _start(run, batches, replicas, interruption)
-            _fit(run, state, batches)
+            _fit(run, _start(run, batches, replicas, interruption), batches)
+        # An iterator over several devices that is still there when Python ends waits for a thread
+        # of its own, which waits for Python.
+        gc.collect()
         if replicas.is_chief:
             _average(run)
     return run
