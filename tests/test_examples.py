@@ -26,7 +26,12 @@ from keras_transformer.decoding import greedy_search
 from keras_transformer.decoding.greedy import propose_best
 from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.text.training import train_sentencepiece
+from keras_transformer.training.checkpoints import Checkpoints
+from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.loop import train
+from keras_transformer.training.run import open_run
+from keras_transformer.training.state import TrainingState
 
 PAIRS = [("a small dog", "ein kleiner Hund"), ("the dog sleeps", "der Hund schläft")] * 4
 
@@ -51,8 +56,8 @@ def config():
     """A run of seconds."""
     return RunConfig(
         TransformerConfig(vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2),
-        data=DataConfig("phrasebook:train:200", valid=None),
-        training=TrainingConfig(epochs=1),
+        data=DataConfig("phrasebook:train:200", valid="phrasebook:valid:3"),
+        training=TrainingConfig(epochs=1, bleu_sentences=2),
     )
 
 
@@ -60,6 +65,7 @@ def config():
 def runs(config, tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples") / "runs"
     train(folder / "demo", config)
+    shutil.copytree(folder / "demo", folder / "general")
     return folder
 
 
@@ -83,8 +89,11 @@ def names(config):
         "model": model,
         "optimizer": model.optimizer,
         "loss": model.loss,
+        "corpus": corpus,
+        "batches": batches,
         "dataset": batches.dataset(),
         "tokenizer": tokenizer,
+        "train_sentencepiece": train_sentencepiece,
         "translator": Translator(model, tokenizer),
         "pairs": PAIRS,
         "greedy_search": greedy_search,
@@ -102,10 +111,25 @@ class WhatIsShown(doctest.OutputChecker):
         return not want or super().check_output(want, got, optionflags)
 
 
+def training_names(names):
+    """What examples of the training use, in a folder with runs."""
+    run = open_run("runs/demo")
+    return {
+        "state": TrainingState(names["model"], Checkpoints("checkpoints"), Interruption()),
+        "run": run,
+        "open_run": open_run,
+        "plan": run.plan,
+        "source": run.source_tokenizer,
+        "target": run.target_tokenizer,
+    }
+
+
 @pytest.mark.parametrize("example", list(examples()))
 def test_example(example, names, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(runs, "runs")
+    if example.name.startswith("keras_transformer.training."):
+        names.update(training_names(names))
     example.globs = {**names, **example.globs}
     report = []
     doctest.DocTestRunner(WhatIsShown(), verbose=False).run(example, out=report.append)

@@ -99,7 +99,10 @@ def cut_new_pieces(old: bytes, new: bytes) -> dict[int, list[int]]:
         ValueError: If `new` does not begin with the pieces of `old`.
 
     Example:
-        >>> parts = cut_new_pieces(old, new)
+        >>> old = train_sentencepiece(["the cat sat", "the dog ran"], vocab_size=20)
+        >>> new = enlarge_sentencepiece(old, ["ü"], vocab_size=21)
+        >>> cut_new_pieces(old, new)  # 1 is unknown
+        {20: [1]}
     """
     old_pieces, new_pieces = ([piece.piece for piece in _parse(m).pieces] for m in (old, new))
     count = len(old_pieces)

@@ -32,8 +32,9 @@ class Interruption:
 
     Example:
         >>> with Interruption() as interruption:
-        ...     while interruption.received is None:
-        ...         work()
+        ...     os.kill(os.getpid(), signal.SIGTERM)
+        ...     print(interruption.received.name)
+        SIGTERM
     """
 
     def __init__(self):

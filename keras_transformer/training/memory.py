@@ -51,7 +51,11 @@ def fewest_micro_batches(
         ValueError: If not even single rows fit.
 
     Example:
-        >>> parts = fewest_micro_batches(config, plan)
+        >>> def half_a_gib_in_two(parts, shape):
+        ...     return 2**30 / parts
+        >>> parts = fewest_micro_batches(config, plan, 0.8, 2**30, half_a_gib_in_two)
+        >>> parts
+        2
     """
     available = available_memory() if available is None else available
     peak_of = peak_of or functools.partial(measure_peak, config)
@@ -88,9 +92,6 @@ def measure_peak(config: RunConfig, parts: int, shape: Shape) -> float:
 
     Raises:
         RuntimeError: If the process failed in another way.
-
-    Example:
-        >>> bytes_taken = measure_peak(config, 1, Shape(64, 32, 32))
     """
     trial = {"config": config.to_dict(), "parts": parts, "shape": shape}
     root = str(Path(__file__).parents[2])

@@ -41,10 +41,15 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
         model: A `Transformer`; its own configuration tells `d_model` and label smoothing.
         config: The training regime.
 
+    Raises:
+        ValueError: If `micro_batches` is not yet found, or more than 1 on another backend than
+            TensorFlow.
+
     Example:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=8000))
         >>> history = compile_model(model, TrainingConfig()).fit(dataset)
     """
+    _check_micro_batches(config.micro_batches)
     model.micro_batches = config.micro_batches
     optimizer = make_optimizer(model.config.d_model, config)
     model.compile(
@@ -58,3 +63,16 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
     # step traced twice. Through the model's own attribute: with mixed_float16 `compile` wraps it.
     model.optimizer.build(model.trainable_variables)
     return model
+
+
+def _check_micro_batches(micro_batches: int) -> None:
+    if micro_batches == 0:
+        raise ValueError(
+            "`micro_batches` of 0 must be replaced by a number first, as train.py does; see "
+            "`fewest_micro_batches`. Received: micro_batches=0"
+        )
+    if micro_batches > 1 and keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "`micro_batches` must be 1 on another backend than TensorFlow. Received: "
+            f"micro_batches={micro_batches} on {keras.backend.backend()}"
+        )

@@ -33,7 +33,7 @@ class Replicas:
     Example:
         >>> replicas = make_strategy("none")
         >>> with replicas.scope():
-        ...     model = compile_model(Transformer(config), TrainingConfig())
+        ...     model = compile_model(Transformer(config.model), config.training)
         >>> history = model.fit(replicas.distribute(batches.dataset))
     """
 

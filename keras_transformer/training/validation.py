@@ -33,9 +33,9 @@ class Validation:
         OSError: If the corpus is not there.
 
     Example:
-        >>> metrics = Validation(open_run("runs/demo")).score(model)
-        >>> metrics["val_bleu"]
-        31.2
+        >>> metrics = Validation(run).score(run.checkpoints.best().load())
+        >>> sorted(metrics)
+        ['val_accuracy', 'val_bleu', 'val_chrf', 'val_loss', 'val_perplexity']
     """
 
     def __init__(self, run: Run, replicas: Replicas = ONE_DEVICE):

@@ -120,3 +120,19 @@ def test_the_optimizer_is_built_before_the_first_step(policy):
     scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
     assert scaled == (policy == "mixed_float16")
     assert model.loss.label_smoothing == config.label_smoothing
+
+
+def test_micro_batches_that_are_left_open():
+    model = Transformer(TransformerConfig.preset("tiny", vocab_size=20, num_layers=1))
+    with pytest.raises(ValueError, match="`micro_batches` of 0 must be replaced"):
+        compile_model(model, TrainingConfig(micro_batches=0))
+
+
+@pytest.mark.any_backend
+def test_micro_batches_are_tensorflow_s():
+    model = Transformer(TransformerConfig.preset("tiny", vocab_size=20, num_layers=1))
+    if keras.backend.backend() == "tensorflow":
+        assert compile_model(model, TrainingConfig(micro_batches=3)).micro_batches == 3
+        return
+    with pytest.raises(ValueError, match=r"`micro_batches` must be 1 .*=3 on jax"):
+        compile_model(model, TrainingConfig(micro_batches=3))
