@@ -152,10 +152,14 @@ class TokenNormalizedModel(keras.Model):
                     metric.update_state(labels, logits)
 
         def _results(self):
-            # Between workers Keras takes the mean of these along their first axis.
-            return keras.tree.map_structure(
-                lambda x: ops.reshape(x, (1,)), self.get_metrics_result()
-            )
+            import tensorflow as tf
+
+            results = self.get_metrics_result()
+            workers = tf.distribute.MultiWorkerMirroredStrategy
+            if isinstance(tf.distribute.get_strategy(), workers):
+                # Keras takes the mean of the workers' results along their first axis.
+                results = keras.tree.map_structure(lambda x: ops.reshape(x, (1,)), results)
+            return results
 
         def _maybe_symbolic_build(self, iterator=None, data_batch=None):
             # All variables are there. Keras would take a batch of the data and, between workers,

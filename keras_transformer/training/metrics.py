@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.serialization import register
-from keras_transformer.training.loss import label_smoothed_cross_entropy
+from keras_transformer.training.loss import at_label, label_smoothed_cross_entropy
 
 
 class TokenMean(keras.metrics.Metric):
@@ -49,7 +49,10 @@ class TokenMean(keras.metrics.Metric):
 
 @register
 class TokenAccuracy(TokenMean):
-    """The share of real tokens whose most probable prediction is the label.
+    """The share of real tokens whose most probable prediction is the label; a tie counts.
+
+    Compared with the highest logit, which the loss needs as well: an argmax would be another pass
+    over the vocabulary.
 
     Args:
         pad_id: The label of positions that do not count.
@@ -62,8 +65,7 @@ class TokenAccuracy(TokenMean):
         super().__init__(pad_id, name)
 
     def values(self, y_true, y_pred):
-        best = ops.argmax(y_pred, axis=-1)
-        return ops.equal(ops.cast(y_true, best.dtype), best)
+        return ops.equal(at_label(y_true, y_pred), ops.max(y_pred, axis=-1))
 
 
 @register
