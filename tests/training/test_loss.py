@@ -30,6 +30,36 @@ def test_each_token_is_scored_against_the_smoothed_one_hot_distribution(epsilon)
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
+class Shifted(keras.layers.Layer):
+    """Adds a weight to its input, so that the `gradients` are those by the input."""
+
+    def build(self, input_shape):
+        self.shift = self.add_weight(shape=input_shape, initializer="zeros")
+
+    def call(self, x):
+        return ops.add(x, self.shift)
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_the_gradient_is_the_slope_of_the_loss(gradients, scale):
+    """It is written out by hand, so compared with differences of the explicit formula."""
+    epsilon, step, logits = 0.1, 1e-6, (scale * LOGITS).astype("float64")
+
+    def batch_loss(logits):
+        return smoothed_cross_entropy_of_one_hot(LABELS, logits, epsilon)[REAL].mean()
+
+    slopes = np.empty_like(logits)
+    for index in np.ndindex(*logits.shape):
+        moved = logits.copy()
+        moved[index] += step
+        slopes[index] = (batch_loss(moved) - batch_loss(logits)) / step
+    loss = LabelSmoothedCrossEntropy(epsilon)
+    layer = Shifted()
+    layer.build(logits.shape)
+    found = gradients(layer, lambda x: 3.0 * loss(LABELS, x), logits.astype("float32"))
+    np.testing.assert_allclose(*found.values(), 3.0 * slopes, atol=1e-5)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 def test_batch_loss_is_the_mean_over_real_tokens(epsilon):
     loss = LabelSmoothedCrossEntropy(epsilon)(LABELS, LOGITS)
