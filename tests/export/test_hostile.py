@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import thorough
 from hostile import hostile_strings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -54,7 +55,7 @@ def lite(translator, tmp_path_factory):
 batches = st.lists(hostile_strings(), min_size=BATCH, max_size=BATCH)
 
 
-@settings(max_examples=20_000 // BATCH, **REPEATABLE)
+@settings(max_examples=thorough.number(4_000, 20_000) // BATCH, **REPEATABLE)
 @given(lines=batches)
 def test_saved_model(signatures, lines):
     outputs = signatures["serving_default"](text=tf.constant(lines))
@@ -93,7 +94,7 @@ def test_other_signatures(signatures, lines, others, max_length, length_penalty)
                 assert np.isfinite(output).all()
 
 
-@settings(max_examples=2_000, **REPEATABLE)
+@settings(max_examples=thorough.number(400, 2_000), **REPEATABLE)
 @given(line=hostile_strings())
 def test_tflite(lite, line):
     [[best]] = lite.nbest([line])

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tensorflow as tf
+import thorough
 from random_models import offset_logits, vary
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
@@ -16,7 +17,7 @@ from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
 
-REQUESTS, WARMUP, THREADS = 5_000, 500, 4
+REQUESTS, WARMUP, THREADS = thorough.number(2_000, 5_000), 500, 4
 
 
 def resident_bytes():
