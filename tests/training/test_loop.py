@@ -360,3 +360,38 @@ def test_patience_without_anything_to_wait_for(tmp_path):
     training = dataclasses.replace(base.training, patience=1, bleu_sentences=0)
     with pytest.raises(ValueError, match=r"`patience` needs a validation corpus.*bleu_sentences=0"):
         train(tmp_path / "run", dataclasses.replace(base, training=training))
+
+
+def test_a_run_that_begins_with_another(runs, tmp_path):
+    """Fine-tuned with a larger vocabulary and a frozen encoder, in parts, on drawn pieces."""
+    whole, _ = runs
+    base = config_of(epochs=1)
+    config = dataclasses.replace(
+        base,
+        model=dataclasses.replace(base.model, vocab_size=330),
+        data=dataclasses.replace(
+            base.data, valid=None, subword_dropout=0.1, mix={"phrasebook:test:30": 0.1}
+        ),
+        training=dataclasses.replace(base.training, freeze=("encoder",), micro_batches=2),
+    )
+    run = train(tmp_path / "tuned", config, init_from=whole.path)
+    assert run.init_from == str(whole.path)
+    assert run.source_tokenizer.vocab_size == 330
+    old, new = (r.checkpoints.best().load() for r in (whole, run))
+    for before, after in zip(old.encoder.get_weights(), new.encoder.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    for before, after in zip(old.decoder.get_weights(), new.decoder.get_weights(), strict=True):
+        assert not np.array_equal(before, after)
+        # A run from random weights would be further away.
+        assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.9 or before.ndim == 1
+
+    with pytest.raises(
+        ValueError, match=f"began otherwise.*init_from='elsewhere', and '{whole.path}'"
+    ):
+        train(run.path, config, init_from="elsewhere")
+
+
+def test_another_backend(monkeypatch, tmp_path):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(ValueError, match=r"trained on the TensorFlow backend.*KERAS_BACKEND=jax"):
+        train(tmp_path / "run", config_of(epochs=1))
