@@ -4,42 +4,14 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from uneven_batches import CONFIG, Plain, batches_of, dataset_of
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.training import LabelSmoothedCrossEntropy, TokenAccuracy
 
-CONFIG = TransformerConfig(
-    vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0, max_length=16
-)
 
-
-class Plain(Transformer):
-    """Trains by the step that Keras has."""
-
-    train_step = keras.Model.train_step
-    test_step = keras.Model.test_step
-
-
-def batches_of(rows, number):
-    """Batches of sentences of unlike lengths."""
-    rng = np.random.default_rng(3)
-
-    def sentences(length):
-        ids = rng.integers(4, CONFIG.vocab_size, (rows, length))
-        ids[np.arange(length) >= rng.integers(1, length + 1, (rows, 1))] = 0
-        return ids.astype("int32")
-
-    for _ in range(number):
-        labels = sentences(8)
-        target = np.concatenate([np.full((rows, 1), 2, "int32"), labels[:, :-1]], axis=1)
-        yield {"source": sentences(9), "target": target}, labels
-
-
-def dataset_of(batches):
-    ids = tf.TensorSpec([None, None], "int32")
-    return tf.data.Dataset.from_generator(
-        lambda: iter(batches), output_signature=({"source": ids, "target": ids}, ids)
-    )
+def in_order(batches):
+    return dataset_of(lambda: iter(batches))
 
 
 def compiled(model, optimizer, micro_batches=1):
@@ -71,7 +43,7 @@ def twins(optimizer, micro_batches):
 def test_twenty_steps_equal_those_of_keras(optimizer, micro_batches):
     """7 rows in 4 parts: their token counts differ, and the last part has a row of padding."""
     ours, plain = twins(optimizer, micro_batches)
-    dataset = dataset_of(list(batches_of(rows=7, number=20)))
+    dataset = in_order(list(batches_of(rows=7, number=20)))
     for model in (ours, plain):
         model.fit(dataset, verbose=0, shuffle=False)
     for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
@@ -93,7 +65,7 @@ def test_a_batch_without_tokens_changes_nothing(shape):
     before = model.get_weights()
     empty = np.zeros(shape, "int32")
     history = model.fit(
-        dataset_of([({"source": empty, "target": empty}, empty)]), verbose=0, shuffle=False
+        in_order([({"source": empty, "target": empty}, empty)]), verbose=0, shuffle=False
     ).history
     assert history["loss"] == [0.0]
     for old, new in zip(before, model.get_weights(), strict=True):
@@ -109,9 +81,9 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens():
         loss = LabelSmoothedCrossEntropy(0.1)(labels, model(inputs))
         total += float(loss) * np.count_nonzero(labels)
         count += np.count_nonzero(labels)
-    assert model.evaluate(dataset_of(batches), verbose=0)[0] == pytest.approx(total / count)
+    assert model.evaluate(in_order(batches), verbose=0)[0] == pytest.approx(total / count)
     model.optimizer.learning_rate = 0.0
-    history = model.fit(dataset_of(batches), verbose=0, shuffle=False).history
+    history = model.fit(in_order(batches), verbose=0, shuffle=False).history
     assert history["loss"] == [pytest.approx(total / count)]
 
 
@@ -130,7 +102,7 @@ def test_one_batch_by_hand():
 def test_the_end_of_the_data_is_no_step():
     config = TransformerConfig(**{**CONFIG.__dict__, "dropout": 0.1})
     model = compile_model(Transformer(config), TrainingConfig())
-    model.fit(dataset_of(list(batches_of(rows=2, number=3))), epochs=2, verbose=0, shuffle=False)
+    model.fit(in_order(list(batches_of(rows=2, number=3))), epochs=2, verbose=0, shuffle=False)
     assert model.optimizer.iterations == 6
     states = [v for v in model.variables if v.path.endswith("seed_generator_state")]
     assert {int(state[1]) for state in states} == {6}

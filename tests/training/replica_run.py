@@ -8,38 +8,15 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
+from uneven_batches import CONFIG, Plain, batches_of, dataset_of
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.training import LabelSmoothedCrossEntropy
 from keras_transformer.training.strategy import ONE_DEVICE, make_strategy, random_states
 
-CONFIG = TransformerConfig(
-    vocab_size=40, num_layers=1, d_model=16, d_ff=32, num_heads=2, dropout=0.0, max_length=16
-)
 # Rows of each replica: of unlike number, and one replica has none.
 SHARES = {2: [(0, 1), (1, 7)], 4: [(0, 4), (4, 5), (5, 7), (7, 7)]}
 ROWS = 7
-
-
-class Plain(Transformer):
-    """Trains by the step that Keras has."""
-
-    train_step = keras.Model.train_step
-
-
-def batches(number):
-    """Whole batches of random sentences."""
-    rng = np.random.default_rng(3)
-
-    def sentences(length):
-        ids = rng.integers(4, CONFIG.vocab_size, (ROWS, length))
-        ids[np.arange(length) >= rng.integers(1, length + 1, (ROWS, 1))] = 0
-        return ids.astype("int32")
-
-    for _ in range(number):
-        labels = sentences(8)
-        target = np.concatenate([np.full((ROWS, 1), 2, "int32"), labels[:, :-1]], axis=1)
-        yield {"source": sentences(9), "target": target}, labels
 
 
 def dataset(shares, number):
@@ -49,14 +26,11 @@ def dataset(shares, number):
         return lambda x: np.pad(x[first:end], [(0, ROWS - (end - first)), (0, 0)])
 
     def generate():
-        for batch in batches(number):
+        for batch in batches_of(ROWS, number):
             for share in shares:
                 yield keras.tree.map_structure(part(*share), batch)
 
-    ids = tf.TensorSpec([None, None], "int32")
-    return tf.data.Dataset.from_generator(
-        generate, output_signature=({"source": ids, "target": ids}, ids)
-    )
+    return dataset_of(generate)
 
 
 def sgd(model, micro_batches):

@@ -1,5 +1,6 @@
 """Several replicas train as one does: logical CPU devices, in processes of their own."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).parent / "replica_run.py"
 
 
@@ -25,11 +27,13 @@ class Results:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Results by number of replicas."""
+    folders = [str(ROOT), str(ROOT / "tests")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
 
     def run(devices):
         path = tmp_path_factory.mktemp("replicas") / "results.npz"
         command = [sys.executable, str(SCRIPT), str(devices), str(path)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return Results(path)
 
