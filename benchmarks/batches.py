@@ -6,6 +6,7 @@ training of a vocabulary out of it.
 """
 
 import argparse
+import functools
 import itertools
 import os
 import resource
@@ -28,20 +29,22 @@ def main() -> None:
     start = _peak_memory()
     languages = (arguments.source_language, arguments.target_language)
     corpus = open_corpus(arguments.corpus, *languages)
-    seconds, (pairs, _) = _timed(lambda: fingerprint(corpus))
+    seconds, (pairs, _) = _timed(functools.partial(fingerprint, corpus))
     print(f"fingerprint: {pairs:,} pairs, {pairs / seconds:,.0f} pairs/s")
     if arguments.tokenizer is None:
         lines = itertools.chain.from_iterable(corpus)
-        train = lambda: SubwordTokenizer.train(lines, arguments.vocab_size)  # noqa: E731
-        seconds, tokenizer = _timed(train)
+        seconds, tokenizer = _timed(
+            functools.partial(SubwordTokenizer.train, lines, arguments.vocab_size)
+        )
         print(f"vocabulary: {seconds:.0f} s, {_peak_memory() - start:,.0f} MiB")
     else:
         tokenizer = SubwordTokenizer.load(arguments.tokenizer)
     options = {"max_length": arguments.max_length, "shuffle_buffer": arguments.shuffle_buffer}
     for tokens, dropout in itertools.product(arguments.tokens, (0.0, arguments.subword_dropout)):
         options |= {"batch_tokens": tokens, "subword_dropout": dropout}
-        build = lambda: TranslationBatches(corpus, tokenizer, tokenizer, **options)  # noqa: B023, E731
-        seconds, batches = _timed(build)
+        seconds, batches = _timed(
+            functools.partial(TranslationBatches, corpus, tokenizer, tokenizer, **options)
+        )
         print(
             f"{tokens} tokens, subword dropout {dropout:g}: {len(batches.plan.shapes)} shapes "
             f"fitted in {seconds:.0f} s, {_measured(batches, arguments.batches)}, "
