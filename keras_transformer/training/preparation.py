@@ -25,11 +25,10 @@ def open_or_prepare(
     output: Path, config: RunConfig, replicas: Replicas, init_from: str | os.PathLike | None
 ) -> Run:
     """Opens the run, which the chief makes if it is not there."""
-    if exists(output):
-        # Compared before the corpus is read, which can take a while.
-        resume_run(output, config)
+    # Compared before the corpus is read, which can take a while.
+    run = resume_run(output, config) if exists(output) else None
     data = fingerprints(config.data)
-    if replicas.is_chief and not exists(output):
+    if replicas.is_chief and run is None:
         _prepare(output, config, data, init_from)
     # The others wait here until it is made.
     replicas.agree(True)
@@ -38,7 +37,7 @@ def open_or_prepare(
             "`output` must be in a file system that all workers share; the chief has made the run "
             f"there, and worker {replicas.worker} sees none. Received: {output}"
         )
-    run = resume_run(output, config)
+    run = run or resume_run(output, config)
     require_same_data(run, data)
     if init_from is not None and os.fspath(init_from) != run.init_from:
         raise ValueError(
