@@ -59,20 +59,10 @@ def search_translations(
         (1, 1)
     """
     limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
-    num_beams = config.num_hypotheses if config.sampling else config.beam_size
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
     grows = keras.backend.backend() == "tensorflow" and fixed_length is None
-    states = [
-        model.start_decoding(
-            source,
-            0 if grows else max_length,
-            num_beams,
-            coverage=config.coverage_penalty > 0,
-            memory_length=fixed_length,
-        )
-        for model in models
-    ]
+    states = _start(models, source, config, 0 if grows else max_length, fixed_length)
     options = {
         "num_hypotheses": config.num_hypotheses,
         "constraints": _constraints(config, banned_ids, prefix),
@@ -103,6 +93,26 @@ def search_translations(
         early_stopping=config.early_stopping,
         **options,
     )
+
+
+def _start(
+    models: Sequence[Transformer],
+    source: Any,
+    config: DecodingConfig,
+    slots: Any,
+    memory_length: int | None,
+) -> list[Any]:
+    """Returns each model's state before the first token, with room for so many."""
+    return [
+        model.start_decoding(
+            source,
+            slots,
+            config.num_hypotheses if config.sampling else config.beam_size,
+            coverage=config.coverage_penalty > 0,
+            memory_length=memory_length,
+        )
+        for model in models
+    ]
 
 
 def _lengths(
