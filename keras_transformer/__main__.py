@@ -120,10 +120,11 @@ def _add_corpora(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from keras_transformer.evaluation import score_corpus
+    from keras_transformer.evaluation import require_tokenizer, score_corpus
     from keras_transformer.export.in_batches import encode
     from keras_transformer.export.open_translator import open_translator
 
+    require_tokenizer(arguments.tokenize)
     nbest, _ = open_translator(
         [arguments.model], arguments.checkpoint, given_decoding_options(arguments)
     )

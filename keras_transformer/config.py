@@ -265,6 +265,8 @@ class TrainingConfig:
             6.1: 5 for base, 20 for big); 0 for none.
         average_best: Average the best checkpoints in place of the newest.
         bleu_sentences: Validation sentences that are translated for BLEU; 0 for none.
+        bleu_tokenize: sacreBLEU's tokenizer: "13a" for raw text, "none" for text that is tokenised
+            already, "zh", "ja-mecab" or "ko-mecab" where the target language writes no spaces.
         samples: Translations shown with each BLEU.
     """
 
@@ -291,6 +293,7 @@ class TrainingConfig:
     average_checkpoints: int = 0
     average_best: bool = False
     bleu_sentences: int = 1000
+    bleu_tokenize: str = "13a"
     samples: int = 3
 
     def __post_init__(self) -> None:

@@ -195,6 +195,9 @@ def test_evaluate_takes_decoding_options(run, command, corpus):
     code, _, errors = command("evaluate", run.path, corpus, "--beam_size", "0")
     assert code == 1
     assert b"`beam_size` must be positive" in errors
+    code, output, errors = command("evaluate", run.path, corpus, "--tokenize", "moses")
+    assert (code, output) == (1, b"")
+    assert b"`tokenize` must be one of" in errors
 
 
 def test_export_to_ctranslate2(run, export, tmp_path):

@@ -1,5 +1,5 @@
 """How good translations are."""
 
-from keras_transformer.evaluation.bleu import CorpusScore, score_corpus
+from keras_transformer.evaluation.bleu import CorpusScore, require_tokenizer, score_corpus
 
-__all__ = ["CorpusScore", "score_corpus"]
+__all__ = ["CorpusScore", "require_tokenizer", "score_corpus"]

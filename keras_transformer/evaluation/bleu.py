@@ -2,6 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sacrebleu
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,13 +34,14 @@ def score_corpus(
     Args:
         hypotheses: The translations.
         references: As many references.
-        tokenize: sacreBLEU's tokenizer: "13a" for raw text, "none" for text that is tokenised.
+        tokenize: sacreBLEU's tokenizer: "13a" for raw text, "none" for text that is tokenised, "zh"
+            for Chinese.
 
     Returns:
         BLEU, chrF2 and the signature.
 
     Raises:
-        ValueError: If the numbers of lines differ or are 0.
+        ValueError: If the numbers of lines differ or are 0, or there is no such tokenizer.
 
     Example:
         >>> score = score_corpus(["ein kleiner Hund schläft"], ["ein kleiner Hund schläft"])
@@ -53,8 +58,38 @@ def score_corpus(
         )
     import sacrebleu
 
-    # Text that is tokenised already is meant to be: `force` keeps sacreBLEU from warning of it.
-    bleu = sacrebleu.metrics.BLEU(tokenize=tokenize, force=tokenize == "none")
+    bleu = _bleu(tokenize)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
     chrf = sacrebleu.metrics.CHRF().corpus_score(list(hypotheses), [list(references)])
     return CorpusScore(score.score, chrf.score, str(bleu.get_signature()))
+
+
+def require_tokenizer(tokenize: str) -> None:
+    """Raises the error that `score_corpus` would, before what there is to score is translated.
+
+    Args:
+        tokenize: As for `score_corpus`.
+
+    Raises:
+        ValueError: If sacreBLEU has no such tokenizer, or needs something more for it.
+
+    Example:
+        >>> require_tokenizer("zh")
+    """
+    _bleu(tokenize)
+
+
+def _bleu(tokenize: str) -> "sacrebleu.metrics.BLEU":
+    import sacrebleu
+
+    known = [*sacrebleu.metrics.BLEU.TOKENIZERS]
+    if tokenize not in known:
+        raise ValueError(f"`tokenize` must be one of {known}. Received: {tokenize!r}")
+    try:
+        # Text that is tokenised already is meant to be: `force` keeps sacreBLEU from warning of it.
+        return sacrebleu.metrics.BLEU(tokenize=tokenize, force=tokenize == "none")
+    except (RuntimeError, OSError) as error:
+        raise ValueError(
+            f"`tokenize` {tokenize!r} is a tokenizer that sacreBLEU cannot set up: "
+            f"{' '.join(str(error).split())}"
+        ) from error

@@ -110,6 +110,7 @@ class ValidationBleu(keras.callbacks.Callback):
         translate: Takes sentences, gives translations.
         pairs: Sources with their references.
         samples: Translations that are printed.
+        tokenize: sacreBLEU's tokenizer.
 
     Example:
         >>> history = model.fit(dataset, callbacks=[ValidationBleu(translator, pairs)])
@@ -120,11 +121,13 @@ class ValidationBleu(keras.callbacks.Callback):
         translate: Callable[[Sequence[str]], list[str]],
         pairs: Sequence[tuple[str, str]],
         samples: int = 3,
+        tokenize: str = "13a",
     ):
         super().__init__()
         self.translate = translate
         self.sources, self.references = map(list, zip(*pairs, strict=True))
         self.samples = samples
+        self.tokenize = tokenize
 
     def on_epoch_end(self, epoch, logs=None):
         scores = self.score()
@@ -134,7 +137,7 @@ class ValidationBleu(keras.callbacks.Callback):
     def score(self) -> dict[str, float]:
         """Returns `val_bleu` and `val_chrf` of the model as it is now, and prints samples."""
         translations = self.translate(self.sources)
-        score = score_corpus(translations, self.references)
+        score = score_corpus(translations, self.references, self.tokenize)
         print(f"\nvalid: {score}")
         rows = zip(self.sources, self.references, translations, strict=True)
         for source, reference, translation in list(rows)[: self.samples]:

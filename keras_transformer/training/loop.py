@@ -12,6 +12,7 @@ import keras
 from keras_transformer.config import RunConfig, Strategy, TrainingConfig
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.mixing import open_training_corpus
+from keras_transformer.evaluation import require_tokenizer
 from keras_transformer.models import Transformer
 from keras_transformer.training.averaging import average_run
 from keras_transformer.training.callbacks import (
@@ -68,8 +69,8 @@ def train(
 
     Raises:
         ValueError: If the directory holds a run with another configuration, if a corpus is
-            malformed, if what `strategy` or `init_from` asks for is not there or does not fit, or
-            if the loss is not finite.
+            malformed, if what `strategy`, `init_from` or `bleu_tokenize` asks for is not there or
+            does not fit, or if the loss is not finite.
         Interrupted: On a signal, when a checkpoint has been written.
         WorkerLostError: If another worker has ended; the same call continues.
 
@@ -79,6 +80,7 @@ def train(
     """
     _require_tensorflow()
     _require_something_to_wait_for(config)
+    require_tokenizer(config.training.bleu_tokenize)
     with lost_workers_reported():
         replicas = make_strategy(strategy)
         print(f"Training on {replicas.description}")

@@ -78,7 +78,10 @@ class Validation:
                 return translate(lines)
 
         return ValidationBleu(
-            translate if average is None else translate_with_average, pairs, training.samples
+            translate if average is None else translate_with_average,
+            pairs,
+            training.samples,
+            training.bleu_tokenize,
         )
 
     def score(self, model: keras.Model) -> dict[str, float]:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from keras_transformer.evaluation import score_corpus
+from keras_transformer.evaluation import require_tokenizer, score_corpus
 
 HYPOTHESES = [
     "the small dog sleeps in the garden",
@@ -79,6 +79,35 @@ def test_13a_splits_punctuation_off():
 
 def test_case_counts():
     assert score_corpus(["A Small Dog Sleeps"], ["a small dog sleeps"]).bleu < 50
+
+
+def test_chinese_is_scored_by_characters():
+    hypotheses, references = ["我们在家里看书。", "狗睡觉"], ["我们在家里读书。", "小狗睡觉"]
+    score = score_corpus(hypotheses, references, "zh")
+    assert score.bleu == pytest.approx(
+        bleu(*(map(" ".join, side) for side in (hypotheses, references)))
+    )
+    assert score.bleu > 2 * score_corpus(hypotheses, references).bleu
+
+
+@pytest.mark.parametrize(
+    "check", [require_tokenizer, lambda name: score_corpus(["a"], ["a"], name)]
+)
+def test_unknown_tokenizer(check):
+    with pytest.raises(ValueError, match=r"`tokenize` must be one of .*'zh'.*Received: 'moses'"):
+        check("moses")
+
+
+def test_tokenizer_that_needs_more(monkeypatch):
+    import sacrebleu
+
+    def without_mecab(**options):
+        raise RuntimeError("pip install sacrebleu[ja]")
+
+    without_mecab.TOKENIZERS = sacrebleu.metrics.BLEU.TOKENIZERS
+    monkeypatch.setattr(sacrebleu.metrics, "BLEU", without_mecab)
+    with pytest.raises(ValueError, match=r"`tokenize` 'ja-mecab' .*pip install sacrebleu\[ja\]"):
+        require_tokenizer("ja-mecab")
 
 
 @pytest.mark.parametrize("tokenize", ["13a", "none"])

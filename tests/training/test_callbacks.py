@@ -126,6 +126,14 @@ def test_validation_bleu(capsys):
     ]
 
 
+def test_validation_bleu_with_another_tokenizer():
+    pairs = [("a dog", "我们在家里看书"), ("a cat", "小狗睡觉")]
+    translations = ["我们在家里读书", "小狗睡觉"]
+    callback = ValidationBleu(lambda sentences: translations, pairs, samples=0, tokenize="zh")
+    expected = score_corpus(translations, [reference for _, reference in pairs], "zh")
+    assert callback.score()["val_bleu"] == expected.bleu
+
+
 def test_validation_bleu_of_the_references(capsys):
     logs = {}
     callback = ValidationBleu(lambda _: [reference for _, reference in PAIRS], PAIRS, samples=0)

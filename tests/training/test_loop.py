@@ -355,6 +355,14 @@ def test_early_stopping_across_a_resume_and_an_average_at_the_end(tmp_path, monk
     np.testing.assert_array_equal(average.load().get_weights()[0], expected)
 
 
+def test_tokenizer_of_bleu_is_known_before_anything_is_made(tmp_path):
+    base = config_of(epochs=1)
+    training = dataclasses.replace(base.training, bleu_tokenize="moses")
+    with pytest.raises(ValueError, match=r"`tokenize` must be one of .*Received: 'moses'"):
+        train(tmp_path / "run", dataclasses.replace(base, training=training))
+    assert not (tmp_path / "run").exists()
+
+
 def test_patience_without_anything_to_wait_for(tmp_path):
     base = config_of(epochs=1)
     training = dataclasses.replace(base.training, patience=1, bleu_sentences=0)
