@@ -175,7 +175,12 @@ class TranslationBatches:
 
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = ({"source": ids, "target": ids}, ids)
-        return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
+        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
+        # There is nothing to tune, and the thread that would keeps an iterator from going away for
+        # as long as it sleeps, up to a minute.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)
 
     def _token_pairs(self, lines: Iterable[LinePair], seed: Sequence[int]) -> Iterator[Pair]:
         """Tokenizes pairs of lines and drops those that cannot be learnt from."""

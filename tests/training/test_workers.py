@@ -4,6 +4,7 @@ import csv
 import functools
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -53,13 +54,19 @@ def start(addresses, tmp_path):
     """Starts a worker; its output goes to a file."""
     workers = []
 
-    def run(index):
+    def run(index, *options):
         task = {"type": "worker", "index": index}
         config = {"cluster": {"worker": addresses}, "task": task}
         log = tmp_path / f"worker-{len(workers)}.log"
         with open(log, "wb") as output:
             worker = subprocess.Popen(
-                [sys.executable, str(ROOT / "train.py"), *OPTIONS, f"--output={tmp_path / 'run'}"],
+                [
+                    sys.executable,
+                    str(ROOT / "train.py"),
+                    *OPTIONS,
+                    *options,
+                    f"--output={tmp_path / 'run'}",
+                ],
                 env={**os.environ, "TF_CONFIG": json.dumps(config), "PYTHONPATH": str(ROOT)},
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -117,3 +124,18 @@ def test_a_killed_worker_is_started_again(start, tmp_path):
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == ["0", "1", "2"]
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
+
+
+def test_a_signal_to_one_worker_ends_both(start, tmp_path):
+    """At once, though threads behind the datasets of both are at work."""
+    corpus = "--data.train=phrasebook:train:2000"
+    (chief, chief_log), (signalled, log) = start(0, corpus), start(1, corpus)
+    wait_for(lambda: b"Training corpus, epoch 1" in log.read_bytes(), 180)
+    latest = open_run(tmp_path / "run").checkpoints.latest()
+    signalled.send_signal(signal.SIGTERM)
+    for worker, output in ((signalled, log), (chief, chief_log)):
+        assert worker.wait(timeout=25) == 128 + signal.SIGTERM, output.read_text()
+        assert b"Stopped by SIGTERM after a checkpoint was written" in output.read_bytes()
+    saved = open_run(tmp_path / "run").checkpoints.latest()
+    assert saved.step > latest.step
+    assert saved.arrays()
