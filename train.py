@@ -30,10 +30,8 @@ def main() -> None:
         time.sleep(5.0)
         os.execv(sys.executable, sys.orig_argv)
     except Interrupted as interrupted:
-        print(f"\n{interrupted} The same command continues from it.", flush=True)
-        # The usual end would wait for threads behind the datasets, which are not at their end: of
-        # those over several devices, for minutes.
-        os._exit(interrupted.exit_code)
+        print(f"\n{interrupted} The same command continues from it.")
+        sys.exit(interrupted.exit_code)
     except KeyboardInterrupt:
         print("\nInterrupted. The same command continues from the last checkpoint there is.")
         sys.exit(130)

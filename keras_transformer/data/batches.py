@@ -176,11 +176,7 @@ class TranslationBatches:
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = ({"source": ids, "target": ids}, ids)
         dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
-        # There is nothing to tune, and the thread that would keeps an iterator from going away for
-        # as long as it sleeps, up to a minute.
-        options = tf.data.Options()
-        options.autotune.enabled = False
-        return dataset.with_options(options)
+        return dataset.with_options(untuned())
 
     def _token_pairs(self, lines: Iterable[LinePair], seed: Sequence[int]) -> Iterator[Pair]:
         """Tokenizes pairs of lines and drops those that cannot be learnt from."""
@@ -216,6 +212,19 @@ class TranslationBatches:
                 yield ids if len(ids) <= self.max_length else pair[index]
 
         return zip(side(0, self.source_tokenizer), side(1, self.target_tokenizer), strict=True)
+
+
+def untuned() -> "tf.data.Options":
+    """Returns options of a dataset that TensorFlow does not tune.
+
+    There is nothing to tune, and the thread that would keeps an iterator from going away for as
+    long as it sleeps, up to a minute.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:

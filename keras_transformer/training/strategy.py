@@ -6,6 +6,7 @@ the rest of the training knows of devices.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_transformer.config import Strategy
+from keras_transformer.data.batches import untuned
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -185,6 +187,7 @@ def _found() -> str:
 def _mirrored() -> Replicas:
     import tensorflow as tf
 
+    _leave_device_iterators_untuned()
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
     kind = devices[0].device_type
@@ -202,10 +205,31 @@ def _multi_worker() -> Replicas:
     # Before the strategy, whose constructor waits for the other workers.
     worker = tasks.index(own)
     print(f"Worker {worker} of {len(tasks)} waits for the others")
+    _leave_device_iterators_untuned()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     local = strategy.num_replicas_in_sync // len(tasks)
     description = f"worker {worker} of {len(tasks)}, with {local} replica(s) each"
     return Replicas(description, strategy, local, worker, len(tasks))
+
+
+def _leave_device_iterators_untuned() -> None:
+    """Keeps TensorFlow from tuning the datasets that copy batches to devices.
+
+    A tuning thread keeps an iterator from going away for as long as it sleeps, up to a minute: with
+    several devices, as many minutes whenever iterators of earlier epochs are collected, or Python
+    ends. The options of a dataset reach all but these (TensorFlow 2.21.0).
+    """
+    from tensorflow.python.data.ops import multi_device_iterator_ops
+
+    create = multi_device_iterator_ops._create_device_dataset
+    if hasattr(create, "__wrapped__"):
+        return
+
+    @functools.wraps(create)
+    def create_untuned(*arguments: Any) -> "tf.data.Dataset":
+        return create(*arguments).with_options(untuned())
+
+    multi_device_iterator_ops._create_device_dataset = create_untuned
 
 
 def _cluster_tasks() -> list[tuple[str, int]]:

@@ -87,6 +87,23 @@ def test_no_tpu(monkeypatch):
         make_strategy("auto")
 
 
+def test_no_iterator_over_devices_is_tuned(monkeypatch):
+    """The thread that would tune it keeps it from going away for up to a minute."""
+    from tensorflow.python.data.ops.iterator_ops import OwnedIterator
+
+    tuned, make = [], OwnedIterator.__init__
+
+    def note(self, dataset=None, *arguments, **options):
+        tuned.append(dataset.options().autotune.enabled)
+        make(self, dataset, *arguments, **options)
+
+    monkeypatch.setattr(OwnedIterator, "__init__", note)
+    replicas = make_strategy("mirrored")
+    distributed = replicas.distribute(lambda: tf.data.Dataset.range(4).batch(2))
+    assert [part.numpy().tolist() for part in distributed] == [[0, 1], [2, 3]]
+    assert tuned == [False]
+
+
 def test_an_unknown_name():
     with pytest.raises(ValueError, match=r"`strategy` must be auto or one of .* Received: 'gpu'"):
         make_strategy("gpu")
