@@ -67,6 +67,7 @@ class Replicas:
         """
         if self.strategy is None:
             return make_dataset()
+        _leave_device_iterators_untuned()
         return self.strategy.distribute_datasets_from_function(lambda _: make_dataset())
 
     def mean(self, value: float) -> float:
@@ -187,7 +188,6 @@ def _found() -> str:
 def _mirrored() -> Replicas:
     import tensorflow as tf
 
-    _leave_device_iterators_untuned()
     devices = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     strategy = tf.distribute.MirroredStrategy([device.name for device in devices])
     kind = devices[0].device_type
@@ -205,7 +205,6 @@ def _multi_worker() -> Replicas:
     # Before the strategy, whose constructor waits for the other workers.
     worker = tasks.index(own)
     print(f"Worker {worker} of {len(tasks)} waits for the others")
-    _leave_device_iterators_untuned()
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     local = strategy.num_replicas_in_sync // len(tasks)
     description = f"worker {worker} of {len(tasks)}, with {local} replica(s) each"
