@@ -180,7 +180,7 @@ def main() -> None:
         arguments.preset, vocab_size=arguments.vocab_size, dropout=0.1, **layers
     )
     make = corpus_batches(arguments)
-    options = Options(arguments.precision, arguments.threads, make)
+    options = Options(arguments.precision, arguments.threads, make_batches=make)
     batches = list(make())
     packages = ("keras", "tensorflow", "torch", "keras-hub")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)

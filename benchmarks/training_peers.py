@@ -29,17 +29,19 @@ class Options:
     Args:
         precision: Keras dtype policy; with "mixed_bfloat16", PyTorch runs under its autocast.
         threads: Threads of one operation.
+        schedule: The learning rate of this package's step and PyTorch's; KerasHub's is constant.
         make_batches: Makes the batches anew, for what measures that as well.
     """
 
     precision: str = "float32"
     threads: int = 2
+    schedule: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
     make_batches: Callable[[], Iterator[Arrays]] | None = None
 
 
 def ours(config: TransformerConfig, options: Options) -> Train:
     """This package, as `train.py` compiles it, with its two metrics."""
-    return fitted(compile_model(Transformer(config, dtype=options.precision), TrainingConfig()))
+    return fitted(compile_model(Transformer(config, dtype=options.precision), options.schedule))
 
 
 def fitted(
@@ -124,7 +126,14 @@ def pytorch(config: TransformerConfig, options: Options, compiled: bool = False)
     torch.set_num_threads(options.threads)
     module = TorchTransformer(config)
     without_extras(module.transformer)
-    adam = torch.optim.Adam(module.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    adam = torch.optim.Adam(module.parameters(), 1.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    warmup, factor = options.schedule.warmup_steps, options.schedule.learning_rate
+
+    def equation_3(steps):
+        step = steps + 1
+        return factor * config.d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(adam, equation_3)
     autocast = torch.autocast("cpu", torch.bfloat16, enabled=options.precision != "float32")
 
     def loss_of(source, target, labels):
@@ -143,6 +152,7 @@ def pytorch(config: TransformerConfig, options: Options, compiled: bool = False)
             loss = loss_of(*map(torch.from_numpy, arrays))
             loss.backward()
             adam.step()
+            schedule.step()
         return loss.item()
 
     return train

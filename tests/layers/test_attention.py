@@ -227,10 +227,12 @@ def fused_parts(initializer, widths, fan_in=64):
     return np.split(matrix, np.cumsum(widths)[:-1], axis=1)
 
 
-def test_each_fused_part_has_the_glorot_bound_of_its_own_width():
+@pytest.mark.parametrize("gain", [1.0, 0.5])
+def test_each_fused_part_has_the_glorot_bound_of_its_own_width(gain):
     widths = (64, 16, 256)
-    for part, width in zip(fused_parts(FusedGlorotUniform(widths), widths), widths, strict=True):
-        bound = np.sqrt(6.0 / (64 + width))
+    parts = fused_parts(FusedGlorotUniform(widths, gain), widths)
+    for part, width in zip(parts, widths, strict=True):
+        bound = gain * np.sqrt(6.0 / (64 + width))
         assert part.shape == (64, width)
         assert 0.99 * bound < np.abs(part).max() <= bound
         # A uniform distribution over [-bound, bound].
@@ -245,7 +247,7 @@ def test_fused_parts_differ_from_each_other():
 
 def test_fused_initialization_follows_its_seed_and_the_global_one():
     def matrix(seed=None):
-        return to_numpy(FusedGlorotUniform((4, 6), seed)((8, 10), "float32"))
+        return to_numpy(FusedGlorotUniform((4, 6), seed=seed)((8, 10), "float32"))
 
     np.testing.assert_array_equal(matrix(3), matrix(3))
     assert (matrix(3) != matrix(4)).any()
@@ -257,20 +259,32 @@ def test_fused_initialization_follows_its_seed_and_the_global_one():
 
 
 def test_fused_initializer_config_round_trip():
-    initializer = FusedGlorotUniform((4, 6), seed=3)
+    initializer = FusedGlorotUniform((4, 6), gain=0.5, seed=3)
     copy = keras.initializers.deserialize(keras.initializers.serialize(initializer))
     assert type(copy) is FusedGlorotUniform
     assert copy.get_config() == initializer.get_config()
     np.testing.assert_array_equal(to_numpy(copy((8, 10))), to_numpy(initializer((8, 10))))
 
 
-def test_the_layers_kernels_are_initialized_part_by_part():
-    layer = SelfAttention(num_heads=4, key_dim=4, value_dim=32)
-    layer.build((None, None, 128))
-    kernel = weights_by_name(layer)("query_key_value", "kernel")
-    for part, width in zip(np.split(kernel, [16, 32], axis=1), (16, 16, 128), strict=True):
-        bound = np.sqrt(6.0 / (128 + width))
-        assert 0.98 * bound < np.abs(part).max() <= bound
+def test_projections_begin_at_half_of_the_glorot_bound_part_by_part():
+    """Those to queries, keys and values; the output's begins at Glorot's own."""
+    own, cross = (
+        layer(num_heads=4, key_dim=4, value_dim=32) for layer in (SelfAttention, CrossAttention)
+    )
+    own.build((None, None, 128))
+    cross.build((None, None, 128), (None, None, 128))
+
+    def check(layer, name, widths, gain):
+        kernel = weights_by_name(layer)(name, "kernel")
+        parts = np.split(kernel, np.cumsum(widths)[:-1], axis=1)
+        for part, width in zip(parts, widths, strict=True):
+            bound = gain * np.sqrt(6.0 / (128 + width))
+            assert 0.98 * bound < np.abs(part).max() <= bound
+
+    check(own, "query_key_value", (16, 16, 128), gain=0.5)
+    check(cross, "query", (16,), gain=0.5)
+    check(cross, "key_value", (16, 128), gain=0.5)
+    check(own, "output", (128,), gain=1.0)
 
 
 def test_softmax_reference_is_a_distribution():
