@@ -1,4 +1,4 @@
-"""`benchmarks/train.py` at a tiny size, and that its peer has our model's parameters."""
+"""`benchmarks/train.py` and `learning.py` at a tiny size; their peer has our model's parameters."""
 
 import importlib.util
 import re
@@ -45,3 +45,16 @@ def test_the_table_agrees_with_itself():
     # Target tokens/s, source and target, ms a step, ratio, GFLOP/s, share: the work is the same.
     assert ours[0] / ours[1] == pytest.approx(pytorch[0] / pytorch[1], rel=0.01)
     assert pytorch[3] == pytest.approx(ours[2] / pytorch[2], abs=0.3)
+
+
+def test_both_models_begin_to_learn_from_the_same_place():
+    command = [sys.executable, BENCHMARKS / "learning.py", "phrasebook:train:200"]
+    command += ["--vocab_size", "300", "--batch_tokens", "256", "--steps", "4", "--every", "2"]
+    losses = []
+    for model in ("keras_transformer", "PyTorch"):
+        done = subprocess.run([*command, "--model", model], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found = re.findall(r"^steps (\d+)-(\d+): loss ([\d.]+),", done.stdout, re.MULTILINE)
+        assert [row[:2] for row in found] == [("1", "2"), ("3", "4")]
+        losses.append(float(found[0][2]))
+    assert losses[0] == pytest.approx(losses[1], rel=0.15)
