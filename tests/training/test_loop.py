@@ -380,7 +380,9 @@ def test_a_run_that_begins_with_another(runs, tmp_path):
         data=dataclasses.replace(
             base.data, valid=None, subword_dropout=0.1, mix={"phrasebook:test:30": 0.1}
         ),
-        training=dataclasses.replace(base.training, freeze=("encoder",), micro_batches=2),
+        training=dataclasses.replace(
+            base.training, freeze=("encoder",), micro_batches=2, learning_rate=0.3
+        ),
     )
     run = train(tmp_path / "tuned", config, init_from=whole.path)
     assert run.init_from == str(whole.path)
@@ -390,8 +392,8 @@ def test_a_run_that_begins_with_another(runs, tmp_path):
         np.testing.assert_array_equal(before, after)
     for before, after in zip(old.decoder.get_weights(), new.decoder.get_weights(), strict=True):
         assert not np.array_equal(before, after)
-        # With random weights the correlation would be about 0.
-        assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.5 or before.ndim == 1
+        # A run from random weights would be further away.
+        assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.9 or before.ndim == 1
 
     with pytest.raises(
         ValueError, match=f"began otherwise.*init_from='elsewhere', and '{whole.path}'"
