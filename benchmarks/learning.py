@@ -17,13 +17,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import numpy as np
 import tensorflow as tf
-from training_peers import Arrays, Options, pytorch
+from training_peers import Arrays, Options, pytorch, translation_batches
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
-from keras_transformer.data.batches import TranslationBatches
-from keras_transformer.data.corpora import open_corpus
 from keras_transformer.layers import attention
-from keras_transformer.text.tokenizer import SubwordTokenizer
 
 Step = Callable[[Arrays], float]
 
@@ -54,12 +51,7 @@ def peer(config: TransformerConfig, schedule: TrainingConfig, threads: int) -> S
 
 def epochs(arguments: argparse.Namespace) -> Iterator[Arrays]:
     """Yields the batches of the corpus, epoch after epoch."""
-    corpus = open_corpus(arguments.corpus, arguments.source_language, arguments.target_language)
-    lines = (line for pair in corpus for line in pair)
-    tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
-    batches = TranslationBatches(
-        corpus, tokenizer, tokenizer, batch_tokens=arguments.batch_tokens, max_length=128
-    )
+    batches = translation_batches(arguments, max_length=128)
     epoch = 0
     while True:
         yield from batches.epoch(epoch)

@@ -24,12 +24,10 @@ import tensorflow as tf
 import training_levers as levers
 import training_peers as peers
 from flops import training_flops
-from training_peers import Arrays, Options, Train
+from training_peers import Arrays, Options, Train, translation_batches
 
 from keras_transformer import TransformerConfig
-from keras_transformer.data.batches import TranslationBatches, padding_fraction
-from keras_transformer.data.corpora import open_corpus
-from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.data.batches import padding_fraction
 
 REFERENCE = "keras_transformer"
 MODELS = {
@@ -53,18 +51,7 @@ LEVERS = {
 
 def corpus_batches(arguments: argparse.Namespace) -> Callable[[], Iterator[Arrays]]:
     """Returns a function that makes the batches to train on, the same ones each time."""
-    languages = (arguments.source_language, arguments.target_language)
-    corpus = open_corpus(arguments.corpus, *languages)
-    lines = itertools.chain.from_iterable(corpus)
-    tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
-    batches = TranslationBatches(
-        corpus,
-        tokenizer,
-        tokenizer,
-        batch_tokens=arguments.batch_tokens,
-        max_length=256,
-        static_shapes=arguments.shapes is not None,
-    )
+    batches = translation_batches(arguments, 256, static_shapes=arguments.shapes is not None)
     counts = collections.Counter(map(shape, batches.epoch(0)))
     kept = {common for common, _ in counts.most_common(arguments.shapes)}
 

@@ -6,7 +6,9 @@ returns; every call gets the same batches. All have the model's size, tied embed
 label smoothing over real tokens, Adam, and dropout where the paper has it.
 """
 
+import argparse
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import keras
@@ -15,7 +17,9 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
-from keras_transformer.data.batches import Arrays
+from keras_transformer.data.batches import Arrays, TranslationBatches
+from keras_transformer.data.corpora import open_corpus
+from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import PAD_ID
 from keras_transformer.training import LabelSmoothedCrossEntropy
 
@@ -37,6 +41,31 @@ class Options:
     threads: int = 2
     schedule: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)
     make_batches: Callable[[], Iterator[Arrays]] | None = None
+
+
+def translation_batches(
+    arguments: argparse.Namespace, max_length: int, static_shapes: bool = False
+) -> TranslationBatches:
+    """Returns the batches of a corpus with a joint vocabulary that is trained on it.
+
+    Args:
+        arguments: Of a command line: corpus, source_language, target_language, vocab_size and
+            batch_tokens.
+        max_length: Most tokens of a sentence.
+        static_shapes: Whether each bucket has one shape.
+    """
+    languages = (arguments.source_language, arguments.target_language)
+    corpus = open_corpus(arguments.corpus, *languages)
+    lines = itertools.chain.from_iterable(corpus)
+    tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
+    return TranslationBatches(
+        corpus,
+        tokenizer,
+        tokenizer,
+        batch_tokens=arguments.batch_tokens,
+        max_length=max_length,
+        static_shapes=static_shapes,
+    )
 
 
 def ours(config: TransformerConfig, options: Options) -> Train:
@@ -129,6 +158,7 @@ def pytorch(config: TransformerConfig, options: Options, compiled: bool = False)
     adam = torch.optim.Adam(module.parameters(), 1.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     warmup, factor = options.schedule.warmup_steps, options.schedule.learning_rate
 
+    # Plain numbers, because the operations of `TransformerSchedule` would count as PyTorch's time.
     def equation_3(steps):
         step = steps + 1
         return factor * config.d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
