@@ -35,9 +35,10 @@ class SubwordSampler:
 
     Args:
         model: A serialized SentencePiece model, "bpe" or "unigram".
-        dropout: Of "bpe", the probability with which a merge is left out (BPE-dropout); as in
-            SentencePiece, one that was left out does not come up again. Of "unigram", alpha: a
-            segmentation's probability is raised to this power.
+        dropout: Of "bpe", the probability with which a merge is left out (BPE-dropout), anew each
+            time that two pieces are merged; SentencePiece, which leaves it out for good, cuts much
+            finer with the same number. Of "unigram", alpha: a segmentation's probability is raised
+            to this power.
 
     Raises:
         ValueError: If `dropout` is out of its range or the model is of another kind.
@@ -109,10 +110,11 @@ class SubwordSampler:
 
 
 class BpeDropout:
-    """Byte-pair merges, each left out with a probability.
+    """Byte-pair merges, each left out with a probability (BPE-Dropout, Algorithm 1).
 
-    A segmentation is a function of the word and of the merges that are left out, counted in the
-    order in which they come up.
+    Time after time the best merge is made of those that are not left out; the others come up again,
+    until all that there are have been left out at once. A segmentation is a function of the word
+    and of the merges that are left out, counted in the order in which they come up.
 
     Args:
         pieces: Id and score of each piece; the highest score is merged first.
@@ -150,23 +152,25 @@ class BpeDropout:
         before, after = list(range(-1, len(word) - 1)), list(range(1, len(word) + 1))
         agenda = list(self._candidates(symbols, *itertools.pairwise(range(len(word)))))
         heapq.heapify(agenda)
-        next_left_out = next(left_out, None)
+        next_left_out, set_aside = next(left_out, None), []
         while agenda:
-            _, left, right, length = heapq.heappop(agenda)
+            _, left, right, length = candidate = heapq.heappop(agenda)
             one, other = symbols[left], symbols[right]
             if not one or not other or len(one) + len(other) != length:
                 continue  # One of the two has been merged with another since.
             merges += 1
             if merges - 1 == next_left_out:
                 next_left_out = next(left_out, None)
+                set_aside.append(candidate)
                 continue
             symbols[left], symbols[right] = one + other, ""
             after[left] = after[right]
             if after[left] < len(symbols):
                 before[after[left]] = left
             neighbours = (before[left], left), (left, after[left])
-            for candidate in self._candidates(symbols, *neighbours):
+            for candidate in (*set_aside, *self._candidates(symbols, *neighbours)):
                 heapq.heappush(agenda, candidate)
+            set_aside.clear()
         spelled = (self._ids.get(s) or self._spell_unknown(s) for s in symbols if s)
         return tuple(itertools.chain.from_iterable(spelled)), merges
 

@@ -93,25 +93,18 @@ def test_pieces_may_reach_over_spaces(algorithm):
     assert ids == tokenizer.tokenize(lines).to_list()
 
 
-def merges_by_chance(symbols, left_out, scores, dropout):
-    """Enumerates BPE-dropout: every segmentation of (start, text) symbols, and its probability."""
-    pairs = [
-        (-scores[one[1] + other[1]], one, other)
-        for one, other in itertools.pairwise(symbols)
-        if one[1] + other[1] in scores and (one, other) not in left_out
-    ]
-    if not pairs:
-        return Counter({tuple(text for _, text in symbols): 1.0})
-    _, one, other = min(pairs)
-    place = symbols.index(one)
-    merged = [*symbols[:place], (one[0], one[1] + other[1]), *symbols[place + 2 :]]
-    chances = Counter()
-    for outcome, chance in (
-        (merges_by_chance(symbols, left_out | {(one, other)}, scores, dropout), dropout),
-        (merges_by_chance(merged, left_out, scores, dropout), 1 - dropout),
-    ):
-        for pieces, probability in outcome.items():
-            chances[pieces] += chance * probability
+def merges_by_chance(symbols, scores, dropout):
+    """Enumerates BPE-dropout: every segmentation of the symbols, and its probability."""
+    merges = sorted(
+        (-scores[one + other], place)
+        for place, (one, other) in enumerate(itertools.pairwise(symbols))
+        if one + other in scores
+    )
+    chances = Counter({symbols: dropout ** len(merges)})
+    for better, (_, place) in enumerate(merges):
+        merged = (*symbols[:place], "".join(symbols[place : place + 2]), *symbols[place + 2 :])
+        for pieces, probability in merges_by_chance(merged, scores, dropout).items():
+            chances[pieces] += dropout**better * (1 - dropout) * probability
     return chances
 
 
@@ -127,7 +120,7 @@ def segmentations(word, scores):
 def probabilities(tokenizer, algorithm, word, dropout):
     scores = scores_of(tokenizer)
     if algorithm == "bpe":
-        return merges_by_chance(list(enumerate(word)), frozenset(), scores, dropout)
+        return merges_by_chance(tuple(word), scores, dropout)
     masses = {
         pieces: np.exp(dropout * sum(scores[piece] for piece in pieces))
         for pieces in segmentations(word, scores)
