@@ -206,7 +206,8 @@ class DataConfig:
         shuffle_buffer: Pairs held in memory for shuffling.
         max_ratio: Drop pairs of which one side is longer than the other by more than this factor.
         mix: Further training corpora, each with the pairs of it that are read for one pair of
-            `train`: 2 for two, 0.5 for one in two. A pass is one over `train`.
+            `train`: 2 for two, 0.5 for one in two. A pass is one over `train`; of the others the
+            next goes on where the last one ended.
         subword_dropout: Subword regularisation: probability with which a merge is left out when a
             training line is cut into pieces (BPE-dropout, arXiv 1910.13267), drawn anew in each
             epoch; with the unigram algorithm, alpha of its sampling (arXiv 1804.10959). 0 for none.

@@ -15,6 +15,7 @@ from keras_transformer.data.bucketing import Batch, BucketPlan, bucketed
 from keras_transformer.data.chunking import chunked
 from keras_transformer.data.corpora import Corpus, LinePair
 from keras_transformer.data.filtering import Pair, PairFilter
+from keras_transformer.data.mixing import Mixture
 from keras_transformer.data.shuffling import sampled, shuffled
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -52,8 +53,8 @@ class TranslationBatches:
             shape in the plan: that number divided by the workers and rounded down to a multiple
             of `replicas`, but at least `replicas`.
         subword_dropout: Dropout of `SubwordTokenizer.tokenize_sampled`, which draws the pieces anew
-            in each epoch. The filter sees the usual pieces, so that an epoch always has the same
-            pairs, and a side that the draw makes too long keeps them.
+            in each epoch. The filter sees the usual pieces, so that no draw decides which pairs
+            an epoch has, and a side that the draw makes too long keeps them.
         shard: Index of this worker, and number of workers. Worker i of n takes pairs i, i + n, ...
             of the shuffled epoch, and tokenizes no others.
         replicas: Replicas of this worker.
@@ -75,7 +76,7 @@ class TranslationBatches:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Corpus | Mixture,
         source_tokenizer: "SubwordTokenizer",
         target_tokenizer: "SubwordTokenizer",
         *,
@@ -123,7 +124,7 @@ class TranslationBatches:
         """Yields the batches of one epoch, those of all replicas, as NumPy arrays."""
         rng = np.random.default_rng([self.seed, index])
         worker, workers = self.shard
-        lines = shuffled(self.corpus, self.shuffle_buffer, rng)
+        lines = shuffled(self.corpus.epoch(index), self.shuffle_buffer, rng)
         # After the shuffle: by their places in a corpus, a worker of two could have one whole
         # corpus of a mixture of two.
         part = itertools.islice(lines, worker, None, workers)

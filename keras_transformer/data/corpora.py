@@ -6,6 +6,7 @@ the file and the line, since a corpus that slips by one line trains a model on n
 """
 
 import dataclasses
+import functools
 import gzip
 import itertools
 import os
@@ -43,6 +44,15 @@ class Corpus:
 
     def __iter__(self) -> Iterator[LinePair]:
         return self.read()
+
+    def epoch(self, index: int) -> Iterator[LinePair]:
+        """Reads what an epoch is trained on: of a single corpus all, whichever epoch it is."""
+        return self.read()
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of pairs, for which the corpus is read once."""
+        return sum(1 for _ in self)
 
 
 def open_corpus(

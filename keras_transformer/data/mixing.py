@@ -1,5 +1,7 @@
 """Corpora mixed by weight, such as the text of a domain with back-translations."""
 
+import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -10,7 +12,7 @@ from keras_transformer.data.corpora import Corpus, LinePair, open_corpus
 _LARGEST_DENOMINATOR = 10**9
 
 
-def open_training_corpus(data: DataConfig) -> Corpus:
+def open_training_corpus(data: DataConfig) -> "Corpus | Mixture":
     """Opens the training corpus of a configuration, mixed with the further ones.
 
     Raises:
@@ -22,45 +24,63 @@ def open_training_corpus(data: DataConfig) -> Corpus:
         'phrasebook:train:100 + 0.5 phrasebook:test'
     """
     languages = (data.source_language, data.target_language)
+    main = open_corpus(data.train, *languages)
     others = [(open_corpus(spec, *languages), weight) for spec, weight in data.mix.items()]
-    return mixed(open_corpus(data.train, *languages), others)
+    return Mixture(main, others) if others else main
 
 
-def mixed(main: Corpus, others: Sequence[tuple[Corpus, float]]) -> Corpus:
-    """Mixes other corpora into a main one.
+@dataclasses.dataclass(frozen=True)
+class Mixture:
+    """A main corpus with others mixed into it: a stream that holds no corpus in memory.
+
+    Each epoch is one reading of the main corpus. The others go on where the epoch before it left
+    them, so that of a corpus which is larger than its share all is read in the end: after n pairs
+    of the main corpus, over all epochs, there have been `floor(n * weight)` of it.
 
     Args:
-        main: The corpus whose end is the end of the mixture.
+        main: The corpus whose end is the end of an epoch.
         others: Corpora of at least one pair each, and how many pairs of it are read for one pair
-            of `main`. One that ends before `main` does is read again.
-
-    Returns:
-        The mixture, a stream that holds no corpus in memory. After n pairs of `main` it has had
-        `floor(n * weight)` of each other corpus.
+            of `main`. After its end, one begins again.
 
     Example:
         >>> letters = Corpus("letters", lambda: iter([("a", "A"), ("b", "B"), ("c", "C")]))
         >>> digits = Corpus("digits", lambda: iter([("1", "I"), ("2", "II")]))
-        >>> [source for source, _ in mixed(letters, [(digits, 1.5)])]
-        ['a', '1', 'b', '2', '1', 'c', '2']
+        >>> mixture = Mixture(letters, [(digits, 0.5)])
+        >>> [source for source, _ in mixture]
+        ['a', 'b', '1', 'c']
+        >>> [source for source, _ in mixture.epoch(1)]
+        ['a', '2', 'b', 'c', '1']
     """
-    if not others:
-        return main
-    name = " + ".join([main.name, *(f"{weight:g} {corpus.name}" for corpus, weight in others)])
-    return Corpus(name, lambda: _mixture(main, others))
+
+    main: Corpus
+    others: Sequence[tuple[Corpus, float]]
+
+    @property
+    def name(self) -> str:
+        """The corpora and their weights, for messages."""
+        others = (f"{weight:g} {corpus.name}" for corpus, weight in self.others)
+        return " + ".join([self.main.name, *others])
+
+    def __iter__(self) -> Iterator[LinePair]:
+        return self.epoch(0)
+
+    def epoch(self, index: int) -> Iterator[LinePair]:
+        """Reads one epoch. For any but the first, the corpora are read once to know their sizes."""
+        passed = index and index * self.main.size
+        ratios = [_ratio(weight) for _, weight in self.others]
+        streams = [
+            _endless(corpus, first=passed and passed * pairs // each % corpus.size)
+            for (corpus, _), (pairs, each) in zip(self.others, ratios, strict=True)
+        ]
+        for number, pair in enumerate(self.main, passed):
+            yield pair
+            for stream, (pairs, each) in zip(streams, ratios, strict=True):
+                for _ in range(number * pairs // each, (number + 1) * pairs // each):
+                    yield next(stream)
 
 
-def _mixture(main: Corpus, others: Sequence[tuple[Corpus, float]]) -> Iterator[LinePair]:
-    ratios = [_ratio(weight) for _, weight in others]
-    streams = [_endless(corpus) for corpus, _ in others]
-    for number, pair in enumerate(main):
-        yield pair
-        for stream, (pairs, each) in zip(streams, ratios, strict=True):
-            for _ in range(number * pairs // each, (number + 1) * pairs // each):
-                yield next(stream)
-
-
-def _endless(corpus: Corpus) -> Iterator[LinePair]:
+def _endless(corpus: Corpus, first: int) -> Iterator[LinePair]:
+    yield from itertools.islice(corpus, first, None)
     while True:
         yield from corpus
 

@@ -10,6 +10,7 @@ from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.data.corpora import Corpus, open_corpus
 from keras_transformer.data.fingerprint import fingerprint
+from keras_transformer.data.mixing import Mixture
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.training.strategy import ONE_DEVICE, Replicas
 
@@ -32,7 +33,7 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
 
 
 def train_tokenizers(
-    config: RunConfig, corpus: Corpus
+    config: RunConfig, corpus: Corpus | Mixture
 ) -> tuple[SubwordTokenizer, SubwordTokenizer]:
     """Trains the tokenizers of source and target; one object where the vocabulary is joint."""
     options = {
@@ -58,7 +59,7 @@ def train_tokenizers(
 
 def make_batches(
     config: RunConfig,
-    corpus: Corpus,
+    corpus: Corpus | Mixture,
     tokenizers: tuple[SubwordTokenizer, SubwordTokenizer],
     plan: BucketPlan | None,
     shuffle: bool = True,

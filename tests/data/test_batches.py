@@ -11,6 +11,7 @@ import pytest
 from keras_transformer.data.batches import TranslationBatches, padding_fraction
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.data.corpora import Corpus, open_corpus
+from keras_transformer.data.mixing import Mixture
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -333,6 +334,16 @@ def test_long_and_empty_pairs_are_dropped_and_counted(build, tokenizer):
     assert batches.filter_summary == (
         "kept 1 of 4 pairs (dropped: 2 empty, 1 longer than 20 tokens)"
     )
+
+
+def test_a_mixture_goes_on_in_the_next_epoch(build, tokenizer):
+    batches = build()
+    main = Corpus("main", lambda: iter(PAIRS[:20]))
+    other = Corpus("other", lambda: iter(PAIRS[20:50]))
+    batches.corpus = Mixture(main, [(other, 0.5)])
+    for index in range(3):
+        expected = PAIRS[:20] + PAIRS[20 + 10 * index : 30 + 10 * index]
+        assert Counter(pairs_of(tokenizer, batches.epoch(index))) == Counter(expected)
 
 
 def test_the_limit_is_inclusive(build, tokenizer):
