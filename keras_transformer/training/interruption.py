@@ -25,7 +25,8 @@ class Interruption:
     """A context in which the first SIGINT or SIGTERM is kept in mind and a second one ends.
 
     Handlers are those of the whole process, so only its main thread can install them; in another
-    thread the context does nothing.
+    thread the context does nothing. A signal that the process was started to ignore, as a shell
+    script starts `command &` to ignore SIGINT, stays ignored.
 
     Attributes:
         received: The signal that came, if one did.
@@ -44,7 +45,8 @@ class Interruption:
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._previous[number] = signal.signal(number, self._receive)
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    self._previous[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -11,13 +11,14 @@ from keras_transformer.training.interruption import Interrupted, Interruption
 
 @pytest.fixture(autouse=True)
 def handlers():
-    """The handlers from before the test, which it must leave behind."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield before
-    after = {number: signal.getsignal(number) for number in before}
+    """The usual handlers, whatever the tests were started with; a test must leave them behind."""
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield usual
+    after = {number: signal.getsignal(number) for number in usual}
     for number, handler in before.items():
         signal.signal(number, handler)
-    assert after == before
+    assert after == usual
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -41,6 +42,16 @@ def test_a_second_signal_has_its_usual_effect():
         with pytest.raises(KeyboardInterrupt) as raised:
             os.kill(os.getpid(), signal.SIGINT)
     assert not isinstance(raised.value, Interrupted)
+
+
+def test_an_ignored_signal_stays_ignored(handlers):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Interruption() as interruption:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interruption.received is None
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interruption.received == signal.SIGTERM
+    assert signal.signal(signal.SIGINT, handlers[signal.SIGINT]) == signal.SIG_IGN
 
 
 def test_handlers_come_back_after_an_error(handlers):

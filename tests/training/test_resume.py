@@ -41,6 +41,8 @@ import train
 from keras_transformer.training import callbacks, loop
 
 run, write, draws = Path(sys.argv[2]), np.savez, random.Random(1706)
+# Whatever the tests were started with.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def start(slow=0.0, signal_at=None, number=None):
     sys.stdout.flush()
