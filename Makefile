@@ -1,6 +1,6 @@
 # make demo   install, train on the built-in phrasebook, score, export and translate
 # make test   install and run the tests, on the TensorFlow and on the JAX backend
-# make lint   check style and format
+# make lint   check style, format, types, which package imports which, and the sizes of functions
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -16,6 +16,9 @@ SENTENCES ?= "The old woman reads a good book in the garden." \
 install: $(VENV)/installed
 
 $(VENV)/installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
+		echo "make: PYTHON must be a Python 3.11 to 3.13, as in: make demo PYTHON=python3.12." \
+		"Received: $(PYTHON), $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --requirement requirements.txt
 	$(BIN)/pip install --quiet --editable .
@@ -38,6 +41,9 @@ test: $(VENV)/installed-test
 lint: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/structure.py
 
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .

@@ -20,6 +20,8 @@ import numpy as np
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.data.fingerprint import fingerprint
+from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
 
@@ -39,14 +41,18 @@ def main() -> None:
         print(f"vocabulary: {seconds:.0f} s, {_peak_memory() - start:,.0f} MiB")
     else:
         tokenizer = SubwordTokenizer.load(arguments.tokenizer)
-    options = {"max_length": arguments.max_length, "shuffle_buffer": arguments.shuffle_buffer}
     for tokens, dropout in itertools.product(arguments.tokens, (0.0, arguments.subword_dropout)):
-        options |= {"batch_tokens": tokens, "subword_dropout": dropout}
-        seconds, batches = _timed(
-            functools.partial(TranslationBatches, corpus, tokenizer, tokenizer, **options)
+        preprocess = PairPreprocessor(
+            (tokenizer, tokenizer), arguments.max_length, subword_dropout=dropout
+        )
+        seconds, (plan, _) = _timed(
+            functools.partial(fit_plan, corpus, preprocess, batch_tokens=tokens)
+        )
+        batches = TranslationBatches(
+            corpus, preprocess, plan, shuffle_buffer=arguments.shuffle_buffer
         )
         print(
-            f"{tokens} tokens, subword dropout {dropout:g}: {len(batches.plan.shapes)} shapes "
+            f"{tokens} tokens, subword dropout {dropout:g}: {len(plan.shapes)} shapes "
             f"fitted in {seconds:.0f} s, {_measured(batches, arguments.batches)}, "
             f"{_peak_memory() - start:,.0f} MiB"
         )

@@ -97,7 +97,7 @@ def random_workloads(arguments):
 def trained_workloads(arguments):
     """Yields the model and the workloads of a run and a corpus."""
     from keras_transformer.data.corpora import open_corpus
-    from keras_transformer.training.run import open_run
+    from keras_transformer.runs.run import open_run
 
     run = open_run(arguments.run)
     data = run.config.data

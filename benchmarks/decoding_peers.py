@@ -17,8 +17,8 @@ from keras import ops
 from keras_transformer import DecodingConfig, Transformer
 from keras_transformer.decoding import search_translations
 from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.translation.translator import Translator
 
 BATCH = 64
 Ids = list[list[int]]

@@ -24,11 +24,11 @@ from tqdm import tqdm
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.export.open_translator import languages_of, open_runs
+from keras_transformer.export.opening import languages_of, open_runs
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.tflite import export_tflite
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.translator import Translator
 
 # Kind of `exported.py`, how it is exported, and as what.
 MODELS = {

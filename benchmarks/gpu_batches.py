@@ -64,18 +64,20 @@ def corpus_batches(arguments: argparse.Namespace) -> list[Batch]:
     """Takes the full batches of a corpus in its most frequent shapes; needs TensorFlow."""
     from keras_transformer.data.batches import TranslationBatches
     from keras_transformer.data.corpora import open_corpus
+    from keras_transformer.data.planning import fit_plan
+    from keras_transformer.data.preprocessing import PairPreprocessor
     from keras_transformer.text.tokenizer import SubwordTokenizer
 
     corpus = open_corpus(arguments.corpus, arguments.source_language, arguments.target_language)
     lines = itertools.chain.from_iterable(corpus)
     tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
-    batches = TranslationBatches(
-        corpus, tokenizer, tokenizer, batch_tokens=arguments.tokens, max_length=256
-    )
+    preprocess = PairPreprocessor((tokenizer, tokenizer), max_length=256)
+    plan, _ = fit_plan(corpus, preprocess, batch_tokens=arguments.tokens)
+    batches = TranslationBatches(corpus, preprocess, plan)
     by_shape = defaultdict(list)
     for inputs, labels in batches.epoch(0):
         shape = (*inputs["source"].shape, labels.shape[1])
-        if shape in batches.plan.shapes:
+        if shape in plan.shapes:
             by_shape[shape].append({**inputs, "labels": labels})
     frequent = sorted(by_shape.values(), key=len, reverse=True)[: len(arguments.lengths)]
     each = arguments.count // len(frequent)

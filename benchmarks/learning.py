@@ -107,7 +107,7 @@ def main() -> None:
         max_length=128,
     )
     schedule = TrainingConfig(
-        learning_rate=arguments.learning_rate, warmup_steps=arguments.warmup_steps
+        learning_rate_factor=arguments.learning_rate, warmup_steps=arguments.warmup_steps
     )
     if arguments.model == "PyTorch":
         step = peer(config, schedule, arguments.threads)

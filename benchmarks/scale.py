@@ -111,6 +111,8 @@ def measure_memory(arguments: argparse.Namespace) -> None:
     from keras_transformer.config import DataConfig
     from keras_transformer.data.batches import TranslationBatches
     from keras_transformer.data.mixing import open_training_corpus
+    from keras_transformer.data.planning import fit_plan
+    from keras_transformer.data.preprocessing import PairPreprocessor
     from keras_transformer.text.tokenizer import SubwordTokenizer
 
     class Memory(keras.callbacks.Callback):
@@ -127,13 +129,9 @@ def measure_memory(arguments: argparse.Namespace) -> None:
     lines = (line for pair in corpus for line in pair)
     tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
     config = TransformerConfig.preset(arguments.preset, vocab_size=arguments.vocab_size)
-    batches = TranslationBatches(
-        corpus,
-        tokenizer,
-        tokenizer,
-        batch_tokens=arguments.batch_tokens,
-        max_length=config.max_length,
-    )
+    preprocess = PairPreprocessor((tokenizer, tokenizer), config.max_length)
+    plan, _ = fit_plan(corpus, preprocess, batch_tokens=arguments.batch_tokens)
+    batches = TranslationBatches(corpus, preprocess, plan)
     model = compile_model(Transformer(config), TrainingConfig())
     model.fit(batches.dataset(), epochs=1000, verbose=0, shuffle=False, callbacks=[Memory()])
 

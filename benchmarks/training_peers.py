@@ -19,6 +19,9 @@ from keras import ops
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.data.batches import Arrays, TranslationBatches
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.preprocessing import PairPreprocessor
+from keras_transformer.data.sharing import Sharing
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import PAD_ID
 from keras_transformer.training import LabelSmoothedCrossEntropy
@@ -58,14 +61,10 @@ def translation_batches(
     corpus = open_corpus(arguments.corpus, *languages)
     lines = itertools.chain.from_iterable(corpus)
     tokenizer = SubwordTokenizer.train(lines, arguments.vocab_size)
-    return TranslationBatches(
-        corpus,
-        tokenizer,
-        tokenizer,
-        batch_tokens=arguments.batch_tokens,
-        max_length=max_length,
-        static_shapes=static_shapes,
-    )
+    preprocess = PairPreprocessor((tokenizer, tokenizer), max_length)
+    plan, _ = fit_plan(corpus, preprocess, batch_tokens=arguments.batch_tokens)
+    sharing = Sharing(static_shapes=static_shapes)
+    return TranslationBatches(corpus, preprocess, plan, sharing=sharing)
 
 
 def ours(config: TransformerConfig, options: Options) -> Train:
@@ -156,7 +155,7 @@ def pytorch(config: TransformerConfig, options: Options, compiled: bool = False)
     module = TorchTransformer(config)
     without_extras(module.transformer)
     adam = torch.optim.Adam(module.parameters(), 1.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    warmup, factor = options.schedule.warmup_steps, options.schedule.learning_rate
+    warmup, factor = options.schedule.warmup_steps, options.schedule.learning_rate_factor
 
     # Plain numbers, because the operations of `TransformerSchedule` would count as PyTorch's time.
     def equation_3(steps):

@@ -1,28 +1,42 @@
-"""The Transformer of "Attention Is All You Need" for translation, on Keras 3."""
+"""The Transformer of "Attention Is All You Need" for translation, on Keras 3.
 
-from keras_transformer.config import (
-    PRESETS,
-    DataConfig,
-    DecodingConfig,
-    RunConfig,
-    TokenizerConfig,
-    TrainingConfig,
-    TransformerConfig,
-)
-from keras_transformer.models import Transformer
-from keras_transformer.training import (
-    FusedAdam,
-    LabelSmoothedCrossEntropy,
-    Perplexity,
-    TokenAccuracy,
-    TransformerSchedule,
-    compile_model,
-)
+Keras takes seconds to load, which a command's `--help` need not wait for. So names are loaded at
+once where Keras is loaded already, and when they are first used where it is not.
+"""
+
+import importlib
+import importlib.util
+import sys
+from typing import TYPE_CHECKING, Any
+
+# Keras finds the classes of a saved model among those that are loaded.
+if TYPE_CHECKING or "keras" in sys.modules:
+    from keras_transformer.config import (
+        PRESETS,
+        TRAINING_PRESETS,
+        DataConfig,
+        DecodingConfig,
+        RunConfig,
+        TokenizerConfig,
+        TrainingConfig,
+        TransformerConfig,
+        ValidationConfig,
+    )
+    from keras_transformer.models import Transformer
+    from keras_transformer.training import (
+        FusedAdam,
+        LabelSmoothedCrossEntropy,
+        Perplexity,
+        TokenAccuracy,
+        TransformerSchedule,
+        compile_model,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "PRESETS",
+    "TRAINING_PRESETS",
     "DataConfig",
     "DecodingConfig",
     "FusedAdam",
@@ -35,5 +49,23 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "TransformerSchedule",
+    "ValidationConfig",
     "compile_model",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name of `__all__`, or a package, when it is first asked for."""
+    if name in __all__:
+        for home in ("config", "models", "training"):
+            package = importlib.import_module(f"{__name__}.{home}")
+            if hasattr(package, name):
+                globals()[name] = getattr(package, name)
+                return globals()[name]
+    if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

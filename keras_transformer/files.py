@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def write_atomically(path: str | os.PathLike, content: bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file that replaces an older one only once it is whole.
 
     Args:
@@ -35,7 +35,7 @@ def write_atomically(path: str | os.PathLike, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def atomic_directory(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a folder to fill that gets its name only once the block has ended without an error.
 
     What a killed process left of an earlier attempt is removed.

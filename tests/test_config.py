@@ -7,12 +7,14 @@ import pytest
 
 from keras_transformer import (
     PRESETS,
+    TRAINING_PRESETS,
     DataConfig,
     DecodingConfig,
     RunConfig,
     TokenizerConfig,
     TrainingConfig,
     TransformerConfig,
+    ValidationConfig,
 )
 
 pytestmark = pytest.mark.any_backend
@@ -23,6 +25,7 @@ CONFIGS = [
     DataConfig,
     TrainingConfig,
     DecodingConfig,
+    ValidationConfig,
     RunConfig,
 ]
 
@@ -63,7 +66,7 @@ def test_preset_is_its_row_of_table_3(name):
         config.head_key_dim,
         config.head_value_dim,
         config.dropout,
-        config.label_smoothing,
+        TrainingConfig(**TRAINING_PRESETS.get(name, {})).label_smoothing,
     ) == TABLE_3[name]
     learned = name == "base_learned_positions"
     assert config.positions == ("learned" if learned else "sinusoidal")
@@ -104,7 +107,7 @@ REFUSED = [
     ],
     *[
         (TransformerConfig, {name: value}, name)
-        for name in ("dropout", "attention_dropout", "label_smoothing")
+        for name in ("dropout", "attention_dropout")
         for value in (-0.1, 1.0, 1.5)
     ],
     (TransformerConfig, dict(max_length=1), "max_length"),
@@ -118,17 +121,24 @@ REFUSED = [
     (DataConfig, dict(max_ratio=0.9), "max_ratio"),
     *[
         (TrainingConfig, {name: 0}, name)
-        for name in ("epochs", "learning_rate", "warmup_steps", "epsilon", "keep_checkpoints")
+        for name in (
+            "epochs",
+            "learning_rate_factor",
+            "warmup_steps",
+            "epsilon",
+            "keep_checkpoints",
+        )
     ],
     *[
         (TrainingConfig, {name: value}, name)
-        for name in ("beta_1", "beta_2")
+        for name in ("beta_1", "beta_2", "label_smoothing")
         for value in (-0.1, 1.0)
     ],
     (TrainingConfig, dict(clip_norm=0.0), "clip_norm"),
     *[(TrainingConfig, dict(ema_momentum=value), "ema_momentum") for value in (0.0, 1.0)],
     (TrainingConfig, dict(precision="float16"), "precision"),
-    *[(TrainingConfig, {name: -1}, name) for name in ("bleu_sentences", "samples", "seed")],
+    (TrainingConfig, dict(seed=-1), "seed"),
+    *[(ValidationConfig, {name: -1}, name) for name in ("bleu_sentences", "samples")],
     *[
         (DecodingConfig, {name: value}, name)
         for name in ("beam_size", "num_hypotheses", "temperature", "batch_size")
@@ -157,7 +167,7 @@ def test_refuses_and_names_the_argument_and_what_it_received(config_class, field
         dict(d_model=30, num_heads=4, key_dim=8, value_dim=8),
         dict(d_model=33, num_heads=3, positions="learned"),
         dict(d_model=33, num_heads=3, positions="none"),
-        dict(dropout=0.0, attention_dropout=0.0, label_smoothing=0.0),
+        dict(dropout=0.0, attention_dropout=0.0),
         dict(dropout=0.99),
     ],
     ids=str,

@@ -11,37 +11,42 @@ import pytest
 import tensorflow as tf
 
 import keras_transformer
+import phrasebook
 from keras_transformer import (
     DataConfig,
     RunConfig,
     TrainingConfig,
     Transformer,
     TransformerConfig,
+    ValidationConfig,
     compile_model,
     layers,
 )
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.decoding import greedy_search
 from keras_transformer.decoding.greedy import propose_best
-from keras_transformer.export.translator import Translator
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.run import open_run
+from keras_transformer.tasks import task_of, train
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.training import train_sentencepiece
-from keras_transformer.training.checkpoints import Checkpoints
 from keras_transformer.training.interruption import Interruption
-from keras_transformer.training.loop import train
-from keras_transformer.training.run import open_run
 from keras_transformer.training.state import TrainingState
+from keras_transformer.translation.translator import Translator
 
 PAIRS = [("a small dog", "ein kleiner Hund"), ("the dog sleeps", "der Hund schläft")] * 4
 
 
 def examples():
     """Finds the examples of every module but the commands', which parse the process's arguments."""
-    modules = ["keras_transformer"]
+    modules = ["keras_transformer", "phrasebook"]
     modules += [
         module.name
-        for module in pkgutil.walk_packages(keras_transformer.__path__, "keras_transformer.")
+        for package in (keras_transformer, phrasebook)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if not module.name.endswith("__main__")
     ]
     for name in modules:
@@ -57,7 +62,8 @@ def config():
     return RunConfig(
         TransformerConfig(vocab_size=300, num_layers=1, d_model=16, d_ff=32, num_heads=2),
         data=DataConfig("phrasebook:train:200", valid="phrasebook:valid:3"),
-        training=TrainingConfig(epochs=1, bleu_sentences=2),
+        training=TrainingConfig(epochs=1),
+        validation=ValidationConfig(bleu_sentences=2),
     )
 
 
@@ -78,7 +84,9 @@ def names(config):
     compile_model(model, TrainingConfig())
     corpus = Corpus("pairs", lambda: iter(PAIRS))
     source = np.array([[5, 6, 3]], "int32")
-    batches = TranslationBatches(corpus, tokenizer, tokenizer, batch_tokens=64, max_length=32)
+    preprocess = PairPreprocessor((tokenizer, tokenizer), max_length=32)
+    plan, _ = fit_plan(corpus, preprocess, batch_tokens=64)
+    batches = TranslationBatches(corpus, preprocess, plan)
     return {
         **{name: getattr(layers, name) for name in layers.__all__},
         **{name: getattr(keras_transformer, name) for name in keras_transformer.__all__},
@@ -117,6 +125,7 @@ def training_names(names):
     return {
         "state": TrainingState(names["model"], Checkpoints("checkpoints"), Interruption()),
         "run": run,
+        "task": task_of(run.config),
         "open_run": open_run,
         "plan": run.plan,
         "source": run.source_tokenizer,
@@ -128,7 +137,7 @@ def training_names(names):
 def test_example(example, names, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(runs, "runs")
-    if example.name.startswith("keras_transformer.training."):
+    if example.name.split(".")[1] in ("runs", "tasks", "training"):
         names.update(training_names(names))
     example.globs = {**names, **example.globs}
     report = []

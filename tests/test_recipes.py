@@ -10,9 +10,9 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 
 from keras_transformer import Transformer
-from keras_transformer.cli import parse_training_command
-from keras_transformer.data.phrasebook import phrasebook
-from keras_transformer.training.loop import train
+from keras_transformer.commands.train import parse_training_command
+from keras_transformer.tasks import train
+from phrasebook import phrasebook
 
 RECIPES = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
@@ -48,7 +48,7 @@ PAPER = {
     "model.head_key_dim": (64, 64),
     "model.head_value_dim": (64, 64),
     "model.dropout": (0.1, 0.3),
-    "model.label_smoothing": (0.1, 0.1),
+    "training.label_smoothing": (0.1, 0.1),
     "training.max_steps": (100_000, 300_000),
     # Sections 3.1, 3.3, 3.4, 3.5 and 5.4.
     "model.norm_first": (False, False),
@@ -57,7 +57,7 @@ PAPER = {
     "model.positions": ("sinusoidal", "sinusoidal"),
     "model.attention_dropout": (0.0, 0.0),
     # Section 5.3 and Equation 3.
-    "training.learning_rate": (1.0, 1.0),
+    "training.learning_rate_factor": (1.0, 1.0),
     "training.warmup_steps": (4000, 4000),
     "training.beta_1": (0.9, 0.9),
     "training.beta_2": (0.98, 0.98),

@@ -5,8 +5,8 @@ from unittest import mock
 from random_models import vary
 
 from keras_transformer import DataConfig, DecodingConfig, RunConfig, Transformer, TransformerConfig
-from keras_transformer.training import loop
-from keras_transformer.training.progress import Progress
+from keras_transformer.runs.progress import Progress
+from keras_transformer.tasks import train
 
 
 def untrained_run(path, bleu=(20.0,), **decoding):
@@ -19,7 +19,7 @@ def untrained_run(path, bleu=(20.0,), **decoding):
         decoding=DecodingConfig(**decoding),
     )
     with mock.patch.object(Transformer, "fit"):
-        run = loop.train(path, config)
+        run = train(path, config)
     for epoch, value in enumerate(bleu, start=1):
         model = vary(Transformer(config.model), seed=epoch)
         run.checkpoints.save(model, Progress(step=epoch, epoch=epoch), {"val_bleu": value})

@@ -1,7 +1,8 @@
 """From a parallel corpus to padded batches: a chain of plain generators over pairs.
 
-    open_corpus -> mixed -> shuffled -> SubwordTokenizer -> PairFilter -> bucketed
+    open_corpus -> Mixture -> shuffled -> Sharing.part -> PairPreprocessor -> bucketed
         -> TranslationBatches
 
-Only the two ends know more than NumPy: the tokenizer, and `TranslationBatches.dataset`.
+`PairPreprocessor` calls the tokenizers and the `PairFilter`; `fit_plan` makes the batch shapes
+beforehand. Only the tokenizers and `TranslationBatches.dataset` need more than NumPy.
 """

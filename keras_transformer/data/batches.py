@@ -7,16 +7,19 @@ and one unfinished batch of each shape.
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from keras_transformer.config.checks import require
 from keras_transformer.data.bucketing import Batch, BucketPlan, bucketed
-from keras_transformer.data.chunking import chunked
-from keras_transformer.data.corpora import Corpus, LinePair
-from keras_transformer.data.filtering import Pair, PairFilter
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.filtering import Ids, Pair
 from keras_transformer.data.mixing import Mixture
-from keras_transformer.data.shuffling import sampled, shuffled
+from keras_transformer.data.preprocessing import PairPreprocessor
+from keras_transformer.data.sharing import Sharing
+from keras_transformer.streams.shuffling import shuffled
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 if TYPE_CHECKING:
@@ -24,51 +27,36 @@ if TYPE_CHECKING:
 
     from keras_transformer.text.tokenizer import SubwordTokenizer
 
-Arrays = tuple[dict[str, np.ndarray], np.ndarray]
+IdArray = npt.NDArray[np.int32]
+# Inputs by name, and labels.
+Arrays = tuple[dict[str, IdArray], IdArray]
 
-# Lines in one call of a tokenizer: enough to drown the cost of the call.
-_CHUNK = 1000
+_ALONE = Sharing()
 
 
 class TranslationBatches:
-    """Batches for `model.fit`, from a corpus and its tokenizers.
+    """Batches for `model.fit`, from a corpus.
 
     A batch is `({"source": [batch, S], "target": [batch, T]}, labels [batch, T])`, int32 and padded
     with 0: source is tokens and eos, target is bos and tokens, labels are tokens and eos.
 
     Several workers each take a part of the corpus: the union of their batches is the global batch,
-    which is what `batch_tokens` and `plan` speak of. A batch here is that of one worker, and a step
-    of training; `dataset` cuts it for the worker's replicas.
+    which is what `plan` speaks of. A batch here is that of one worker, and a step of training;
+    `dataset` cuts it for the worker's replicas.
 
     Args:
         corpus: The pairs of lines.
-        source_tokenizer: Tokenizer of the source language.
-        target_tokenizer: Tokenizer of the target language; the same one when it is joint.
-        batch_tokens: Most source tokens, and most target tokens, in a batch.
-        max_length: Longest side in tokens, eos included; longer pairs are dropped.
+        preprocess: Makes ids of them.
+        plan: The shapes of the global batch, from `fit_plan`.
         shuffle_buffer: Pairs that the shuffle holds in memory; 0 keeps the corpus's order.
-        seed: Seed of every epoch's order.
-        max_ratio: Longest ratio of the sides' lengths; None for any.
-        static_shapes: Fill short batches with rows of padding, so that each has as many as its
-            shape in the plan: that number divided by the workers and rounded down to a multiple
-            of `replicas`, but at least `replicas`.
-        subword_dropout: Dropout of `SubwordTokenizer.tokenize_sampled`, which draws the pieces anew
-            in each epoch. The filter sees the usual pieces, so that no draw decides which pairs
-            an epoch has, and a side that the draw makes too long keeps them.
-        shard: Index of this worker, and number of workers. Worker i of n takes pairs i, i + n, ...
-            of the shuffled epoch, and tokenizes no others.
-        replicas: Replicas of this worker.
-        plan: The shapes; by default fitted to a sample of the corpus, which reads all of it once
-            and so finds every malformed line before the first step.
-        plan_sample: Pairs in that sample.
+        seed: Seed of every epoch's order and of its pieces, where those are drawn.
+        sharing: Who shares a batch. Worker i of n takes pairs i, i + n, ... of the shuffled epoch,
+            and tokenizes no others.
 
     Example:
-        >>> from keras_transformer.text.tokenizer import SubwordTokenizer
-        >>> corpus = Corpus("two pairs", lambda: iter([("a dog", "ein Hund"), ("a cat", "")]))
-        >>> tokenizer = SubwordTokenizer.train(["a dog", "ein Hund"], vocab_size=16)
-        >>> batches = TranslationBatches(
-        ...     corpus, tokenizer, tokenizer, batch_tokens=64, max_length=32
-        ... )
+        >>> corpus = Corpus("two pairs", lambda: iter([("a dog", "ein Hund"), ("a dog", "")]))
+        >>> preprocess = PairPreprocessor((tokenizer, tokenizer), max_length=32)
+        >>> batches = TranslationBatches(corpus, preprocess, BucketPlan(((2, 32, 32),)))
         >>> inputs, labels = next(batches.epoch(0))
         >>> batches.filter_summary
         'kept 1 of 2 pairs (dropped: 1 empty, 0 longer than 32 tokens)'
@@ -77,43 +65,21 @@ class TranslationBatches:
     def __init__(
         self,
         corpus: Corpus | Mixture,
-        source_tokenizer: "SubwordTokenizer",
-        target_tokenizer: "SubwordTokenizer",
+        preprocess: PairPreprocessor,
+        plan: BucketPlan,
         *,
-        batch_tokens: int,
-        max_length: int,
         shuffle_buffer: int = 200_000,
         seed: int = 0,
-        max_ratio: float | None = None,
-        static_shapes: bool = False,
-        subword_dropout: float = 0.0,
-        shard: tuple[int, int] = (0, 1),
-        replicas: int = 1,
-        plan: BucketPlan | None = None,
-        plan_sample: int = 100_000,
-    ):
-        _check_at_least(batch_tokens=(batch_tokens, 1), shuffle_buffer=(shuffle_buffer, 0))
-        _check_at_least(plan_sample=(plan_sample, 1), replicas=(replicas, 1))
-        _check_shard(*shard)
+        sharing: Sharing = _ALONE,
+    ) -> None:
+        require(shuffle_buffer >= 0, "shuffle_buffer", "at least 0", shuffle_buffer)
         self.corpus = corpus
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
-        self.max_length = max_length
-        self.max_ratio = max_ratio
+        self.preprocess = preprocess
+        self.plan = plan
         self.shuffle_buffer = shuffle_buffer
         self.seed = seed
-        self.static_shapes = static_shapes
-        self.subword_dropout = subword_dropout
-        self.shard = shard
-        self.replicas = replicas
-        self._filter = PairFilter(max_length, max_ratio)
-        if plan is None:
-            sample = sampled(corpus, plan_sample, np.random.default_rng(seed))
-            # The same for all workers, who need the same plan.
-            pairs = self._token_pairs(sample, seed=(seed,))
-            lengths = [(len(source), len(target)) for source, target in pairs]
-            plan = BucketPlan.fit(lengths, tokens=batch_tokens, max_length=max_length)
-        self.plan = plan
+        self.sharing = sharing
+        self._filter = preprocess.new_filter()
 
     @property
     def filter_summary(self) -> str:
@@ -122,17 +88,9 @@ class TranslationBatches:
 
     def epoch(self, index: int) -> Iterator[Arrays]:
         """Yields the batches of one epoch, those of all replicas, as NumPy arrays."""
-        rng = np.random.default_rng([self.seed, index])
-        worker, workers = self.shard
-        lines = shuffled(self.corpus.epoch(index), self.shuffle_buffer, rng)
-        # After the shuffle: by their places in a corpus, a worker of two could have one whole
-        # corpus of a mixture of two.
-        part = itertools.islice(lines, worker, None, workers)
-        pairs = self._token_pairs(part, seed=(self.seed, index, worker))
-        # With static shapes the replicas' rows are alike in number, without any to fill them up.
-        plan = self.plan.shared(workers, self.replicas if self.static_shapes else 1)
-        for batch in bucketed(pairs, plan):
-            yield _arrays(batch, batch.shape.batch if self.static_shapes else len(batch.pairs))
+        pairs, static = self._pairs(index), self.sharing.static_shapes
+        for batch in bucketed(pairs, self.sharing.plan(self.plan)):
+            yield _arrays(batch, batch.shape.batch if static else len(batch.pairs))
 
     def batch_at(self, epoch: int, index: int) -> Arrays:
         """Returns one batch of an epoch, which is read up to there.
@@ -149,15 +107,27 @@ class TranslationBatches:
             f"Received: index={index}"
         )
 
+    def described(self, epoch: int, index: int) -> dict[str, Any]:
+        """Returns one batch of an epoch as plain values, with its text, to be looked at."""
+        inputs, labels = self.batch_at(epoch, index)
+        source_tokenizer, target_tokenizer = self.preprocess.tokenizers
+        return {
+            "batch": index,
+            "source": _lines(source_tokenizer, inputs["source"]),
+            "target": _lines(target_tokenizer, labels),
+            "source_ids": inputs["source"].tolist(),
+            "target_ids": labels.tolist(),
+        }
+
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
         """Returns a dataset that gives the next epoch each time it is iterated, as `fit` does.
 
         With several replicas it gives the parts of a batch one after the other, as
         `tf.distribute` asks for them: rows r, r + replicas and so on for replica r, and rows of
-        padding where a part would have less than the others.
+        padding where a part would have fewer than the others.
 
-        An iteration that is given up counts too, such as the one batch that Keras's `fit` takes
-        to build a model under a distribution strategy.
+        An iteration that is not read to its end counts too. Under a distribution strategy Keras's
+        `fit` begins one for a single batch, to build a model that has not been built.
 
         Args:
             first_epoch: Epoch of the first iteration.
@@ -172,54 +142,30 @@ class TranslationBatches:
             index = next(epochs)
             first = first_batch if index == first_epoch else 0
             for batch in itertools.islice(self.epoch(index), first, None):
-                yield from replica_parts(batch, self.replicas)
+                yield from replica_parts(batch, self.sharing.replicas)
 
         ids = tf.TensorSpec([None, None], tf.int32)
         signature = ({"source": ids, "target": ids}, ids)
         dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
         return dataset.with_options(untuned())
 
-    def _token_pairs(self, lines: Iterable[LinePair], seed: Sequence[int]) -> Iterator[Pair]:
-        """Tokenizes pairs of lines and drops those that cannot be learnt from."""
-        self._filter = usable = PairFilter(self.max_length, self.max_ratio)
-        for number, chunk in enumerate(chunked(lines, _CHUNK)):
-            pairs = self._tokenized(chunk)
-            if self.subword_dropout:
-                kept = list(map(usable.keeps, pairs))
-                chunk, pairs = (list(itertools.compress(part, kept)) for part in (chunk, pairs))
-                yield from self._resampled(chunk, pairs, seed=(*seed, number))
-            else:
-                yield from usable(pairs)
-        if not usable.counts["kept"]:
-            raise ValueError(
-                f"No pair of {self.corpus.name} is left to train on. Received: {usable.summary()}"
-            )
-
-    def _tokenized(self, lines: Sequence[LinePair]) -> list[Pair]:
-        sources, targets = zip(*lines, strict=True)
-        source_ids = _rows(self.source_tokenizer.tokenize(sources))
-        target_ids = _rows(self.target_tokenizer.tokenize(targets))
-        return list(zip(source_ids, target_ids, strict=True))
-
-    def _resampled(
-        self, lines: Sequence[LinePair], pairs: Sequence[Pair], seed: Sequence[int]
-    ) -> Iterator[Pair]:
-        """Draws other pieces for pairs; a side that these would make too long stays."""
-
-        def side(index: int, tokenizer: "SubwordTokenizer") -> Iterator[np.ndarray]:
-            texts = [pair[index] for pair in lines]
-            drawn = tokenizer.tokenize_sampled(texts, self.subword_dropout, (*seed, index))
-            for ids, pair in zip(_rows(drawn), pairs, strict=True):
-                yield ids if len(ids) <= self.max_length else pair[index]
-
-        return zip(side(0, self.source_tokenizer), side(1, self.target_tokenizer), strict=True)
+    def _pairs(self, epoch: int) -> Iterator[Pair]:
+        """Yields this worker's pairs of ids of one epoch, in the order of that epoch."""
+        rng = np.random.default_rng([self.seed, epoch])
+        lines = shuffled(self.corpus.epoch(epoch), self.shuffle_buffer, rng)
+        # The part is taken after the shuffle. Taken by places in the corpus, the part of one of two
+        # workers could be the whole of one corpus in a mixture of two.
+        part = self.sharing.part(lines)
+        self._filter = self.preprocess.new_filter()
+        yield from self.preprocess(part, self._filter, (self.seed, epoch, self.sharing.worker))
+        self._filter.require_any(self.corpus.name)
 
 
 def untuned() -> "tf.data.Options":
     """Returns options of a dataset that TensorFlow does not tune.
 
-    There is nothing to tune, and the thread that would keeps an iterator from going away for as
-    long as it sleeps, up to a minute.
+    There is nothing to tune. The tuning thread would keep an iterator from going away for as long
+    as the thread sleeps, up to a minute.
     """
     import tensorflow as tf
 
@@ -246,7 +192,7 @@ def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:
     inputs, labels = batch
     missing = -len(labels) % replicas
 
-    def filled(ids: np.ndarray) -> np.ndarray:
+    def filled(ids: IdArray) -> IdArray:
         return np.pad(ids, ((0, missing), (0, 0)), constant_values=PAD_ID)
 
     inputs, labels = {name: filled(ids) for name, ids in inputs.items()}, filled(labels)
@@ -256,34 +202,23 @@ def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:
 
 
 def padding_fraction(batches: Iterable[Arrays]) -> float:
-    """Returns the share of padding among all source and target positions."""
+    """Returns the share of padding among all source and target positions.
+
+    Example:
+        >>> ids = np.array([[5, 3, 0, 0]])
+        >>> padding_fraction([({"source": ids}, ids)])
+        0.5
+    """
     positions = tokens = 0
     for inputs, _ in batches:
         for ids in inputs.values():
             positions += ids.size
-            tokens += np.count_nonzero(ids)
+            tokens += int(np.count_nonzero(ids))
     return 1 - tokens / positions
 
 
-def _check_at_least(**arguments: tuple[int, int]) -> None:
-    for name, (value, least) in arguments.items():
-        if value < least:
-            raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}")
-
-
-def _check_shard(index: int, count: int) -> None:
-    if not 0 <= index < count:
-        raise ValueError(
-            "`shard` must be the index of a worker, from 0, and the number of workers. Received: "
-            f"shard={(index, count)}"
-        )
-
-
-def _rows(ragged: "tf.RaggedTensor") -> list[np.ndarray]:
-    """Takes ragged ids apart into one int32 array for each row."""
-    values, splits = ragged.values.numpy(), ragged.row_splits.numpy().tolist()
-    # Copies: a view would keep its whole chunk in memory for as long as it waits in a bucket.
-    return [values[start:end].copy() for start, end in itertools.pairwise(splits)]
+def _lines(tokenizer: "SubwordTokenizer", ids: IdArray) -> list[str]:
+    return [line.decode("utf-8", "replace") for line in tokenizer.detokenize(ids).numpy()]
 
 
 def _arrays(batch: Batch, rows: int) -> Arrays:
@@ -296,7 +231,7 @@ def _arrays(batch: Batch, rows: int) -> Arrays:
     return {"source": _padded(sources, rows, batch.shape.source), "target": target}, labels
 
 
-def _padded(sequences: Sequence[np.ndarray], rows: int, length: int) -> np.ndarray:
+def _padded(sequences: Sequence[Ids], rows: int, length: int) -> IdArray:
     """Stacks sequences into an int32 array, shape [rows, length]."""
     padded = np.full((rows, length), PAD_ID, np.int32)
     lengths = np.fromiter(map(len, sequences), int)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_transformer.data.filtering import Pair
 
@@ -49,7 +50,7 @@ class BucketPlan:
 
     shapes: tuple[Shape, ...]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # The smallest first, which makes the first shape that covers a pair the cheapest.
         shapes = sorted(
             (Shape(*shape) for shape in self.shapes), key=lambda shape: (_row_size(shape), shape)
@@ -165,7 +166,7 @@ def _packed(batches: list[Batch], plan: BucketPlan) -> list[Batch]:
         batches = [*batches[:one], batch, *batches[one + 1 : other], *batches[other + 1 :]]
 
 
-def _best_bounds(lengths: np.ndarray, buckets: int) -> list[int]:
+def _best_bounds(lengths: npt.NDArray[np.int_], buckets: int) -> list[int]:
     """Cuts lengths into buckets where padding each to its bucket's longest costs least.
 
     Args:

@@ -14,9 +14,10 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 LinePair = tuple[str, str]
+# Starts a new reading of a corpus.
+Read = Callable[[], Iterator[LinePair]]
 
 _SPLIT = r"[A-Za-z_][\w-]*(?:\[[^\[\]]*\])?"
 _TFDS_SPEC = re.compile(rf"tfds:(?P<name>.+?)(?::(?P<split>{_SPLIT}(?:\+{_SPLIT})*))?")
@@ -40,23 +41,23 @@ class Corpus:
     """
 
     name: str
-    read: Callable[[], Iterator[LinePair]]
+    read: Read
 
     def __iter__(self) -> Iterator[LinePair]:
         return self.read()
 
     def epoch(self, index: int) -> Iterator[LinePair]:
-        """Reads what an epoch is trained on: of a single corpus all, whichever epoch it is."""
+        """Reads what an epoch is trained on; of a single corpus every epoch has all pairs."""
         return self.read()
 
     @functools.cached_property
     def size(self) -> int:
-        """Number of pairs, for which the corpus is read once."""
+        """Number of pairs; the corpus is read once to count them."""
         return sum(1 for _ in self)
 
 
 def open_corpus(
-    spec: str | os.PathLike | Sequence[str | os.PathLike],
+    spec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     source_language: str,
     target_language: str,
 ) -> Corpus:
@@ -101,36 +102,40 @@ def open_corpus(
     return corpus
 
 
-def _reader(spec: Any, source_language: str, target_language: str) -> Callable[[], Iterator]:
+def _reader(
+    spec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    source_language: str,
+    target_language: str,
+) -> Read:
     if not isinstance(spec, str | os.PathLike):
-        return _parallel_reader(*_two_files(spec))
+        return _two_files(spec)
     spec = os.fspath(spec)
-    if spec.partition(":")[0] == "phrasebook":
-        return _phrasebook_reader(spec, source_language, target_language)
-    if match := _TFDS_SPEC.fullmatch(spec):
-        split = match["split"] or "train"
-        return _tfds_reader(match["name"], split, source_language, target_language)
-    if spec.endswith((".tsv", ".tsv.gz")):
-        path = _existing(spec)
-        return lambda: _tsv_pairs(path)
-    files = (_existing(f"{spec}.{language}") for language in (source_language, target_language))
-    return _parallel_reader(*files)
+    reader = _SCHEMES.get(spec.partition(":")[0], _files)
+    return reader(spec, source_language, target_language)
 
 
 # Files
 
 
-def _two_files(paths: Sequence[str | os.PathLike]) -> tuple[Path, Path]:
+def _files(spec: str, source_language: str, target_language: str) -> Read:
+    if spec.endswith((".tsv", ".tsv.gz")):
+        path = _existing(spec)
+        return lambda: _tsv_pairs(path)
+    source, target = (_existing(f"{spec}.{end}") for end in (source_language, target_language))
+    return lambda: _parallel_pairs(source, target)
+
+
+def _two_files(paths: Sequence[str | os.PathLike[str]]) -> Read:
     if len(paths) != 2:
         raise CorpusError(
             "A corpus given by its files must be two paths, source and target. Received: "
             f"{list(paths)}"
         )
-    source, target = paths
-    return _existing(source), _existing(target)
+    source, target = map(_existing, paths)
+    return lambda: _parallel_pairs(source, target)
 
 
-def _existing(path: str | os.PathLike) -> Path:
+def _existing(path: str | os.PathLike[str]) -> Path:
     """Finds a file, or its gzip."""
     tried = [Path(path)]
     if tried[0].suffix != ".gz":
@@ -144,22 +149,17 @@ def _existing(path: str | os.PathLike) -> Path:
     )
 
 
-def _parallel_reader(source: Path, target: Path) -> Callable[[], Iterator[LinePair]]:
-    return lambda: _parallel_pairs(source, target)
-
-
 def _parallel_pairs(source: Path, target: Path) -> Iterator[LinePair]:
-    missing = object()
-    pairs = itertools.zip_longest(_lines(source), _lines(target), fillvalue=missing)
-    for number, pair in enumerate(pairs):
-        if missing in pair:
-            longer = 1 + number + sum(1 for _ in pairs)
-            counts = (number, longer) if pair[0] is missing else (longer, number)
+    lines = itertools.zip_longest(_lines(source), _lines(target))
+    for number, (one, other) in enumerate(lines):
+        if one is None or other is None:
+            longer = 1 + number + sum(1 for _ in lines)
+            counts = (number, longer) if one is None else (longer, number)
             raise CorpusError(
                 "The two files of a parallel corpus must have one line for each other. Received: "
                 f"{counts[0]:,} lines in {source}, {counts[1]:,} lines in {target}"
             )
-        yield pair
+        yield one, other
 
 
 def _tsv_pairs(path: Path) -> Iterator[LinePair]:
@@ -197,9 +197,12 @@ def _lines(path: Path) -> Iterator[str]:
 # TensorFlow Datasets
 
 
-def _tfds_reader(
-    name: str, split: str, source_language: str, target_language: str
-) -> Callable[[], Iterator[LinePair]]:
+def _tfds(spec: str, source_language: str, target_language: str) -> Read:
+    match = _TFDS_SPEC.fullmatch(spec)
+    if match is None:
+        # Without a name it is a path like any other.
+        return _files(spec, source_language, target_language)
+    name, split = match["name"], match["split"] or "train"
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
@@ -240,10 +243,8 @@ def _tfds_reader(
 # The phrasebook
 
 
-def _phrasebook_reader(
-    spec: str, source_language: str, target_language: str
-) -> Callable[[], Iterator[LinePair]]:
-    from keras_transformer.data.phrasebook import SPLITS, phrasebook
+def _phrasebook(spec: str, source_language: str, target_language: str) -> Read:
+    from phrasebook import SPLITS, phrasebook
 
     _, split, size = (*spec.split(":"), "", "")[:3]
     split = split or "train"
@@ -252,12 +253,19 @@ def _phrasebook_reader(
             f'A phrasebook must be "phrasebook:SPLIT" or "phrasebook:SPLIT:SIZE", with a split '
             f"of {list(SPLITS)}. Received: {spec!r}"
         )
-    directions = {("en", "de"): slice(None), ("de", "en"): slice(None, None, -1)}
-    direction = directions.get((source_language, target_language))
-    if direction is None:
+    if {source_language, target_language} != {"en", "de"}:
         raise CorpusError(
             "The phrasebook translates between `en` and `de` only. Received: "
             f"source_language={source_language!r}, target_language={target_language!r}"
         )
-    pairs = [pair[direction] for pair in phrasebook(split, size=int(size) if size else None)]
+    pairs = phrasebook(split, size=int(size) if size else None)
+    if source_language == "de":
+        pairs = [(german, english) for english, german in pairs]
     return lambda: iter(pairs)
+
+
+# A line for each kind of corpus that is named, as `SCHEME` or `SCHEME:...`; all others are files.
+_SCHEMES: dict[str, Callable[[str, str, str], Read]] = {
+    "phrasebook": _phrasebook,
+    "tfds": _tfds,
+}

@@ -6,7 +6,11 @@ Over-long pairs are dropped and counted, never cut: a cut target teaches the mod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-Pair = tuple[Sequence[int], Sequence[int]]
+import numpy as np
+import numpy.typing as npt
+
+Ids = Sequence[int] | npt.NDArray[np.int32]
+Pair = tuple[Ids, Ids]
 
 
 class PairFilter:
@@ -27,7 +31,7 @@ class PairFilter:
         'kept 1 of 3 pairs (dropped: 1 empty, 1 longer than 4 tokens)'
     """
 
-    def __init__(self, max_length: int, max_ratio: float | None = None):
+    def __init__(self, max_length: int, max_ratio: float | None = None) -> None:
         if max_length < 2:
             raise ValueError(
                 f"`max_length` must be at least 2, a token and eos. Received: {max_length}"
@@ -57,8 +61,20 @@ class PairFilter:
         ]
         if self.max_ratio is not None:
             dropped.append(f"{counts['ratio']:,} with a length ratio above {self.max_ratio:g}")
-        dropped = ", ".join(dropped)
-        return f"kept {counts['kept']:,} of {counts.total():,} pairs (dropped: {dropped})"
+        reasons = ", ".join(dropped)
+        return f"kept {counts['kept']:,} of {counts.total():,} pairs (dropped: {reasons})"
+
+    def require_any(self, corpus: str) -> None:
+        """Checks, once a corpus has been read, that something of it was kept.
+
+        Args:
+            corpus: Its name.
+
+        Raises:
+            ValueError: If nothing was kept.
+        """
+        if not self.counts["kept"]:
+            raise ValueError(f"No pair of {corpus} is left to train on. Received: {self.summary()}")
 
     def _verdict(self, source_length: int, target_length: int) -> str:
         shorter, longer = sorted((source_length, target_length))

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from keras_transformer.data.chunking import chunked
 from keras_transformer.data.corpora import LinePair
+from keras_transformer.streams.chunking import chunked
 
 _CHUNK = 1000
 
@@ -32,7 +32,7 @@ def fingerprint(corpus: Iterable[LinePair]) -> Fingerprint:
     """
     digest, pairs = hashlib.sha256(), 0
     for chunk in chunked(corpus, _CHUNK):
-        # With the lengths before them, no two corpora are the same text.
+        # The lengths before the lines keep apart two corpora that differ only in where lines end.
         text = "".join(f"{len(one)} {len(other)} {one}{other}" for one, other in chunk)
         digest.update(text.encode())
         pairs += len(chunk)

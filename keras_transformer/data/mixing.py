@@ -33,14 +33,15 @@ def open_training_corpus(data: DataConfig) -> "Corpus | Mixture":
 class Mixture:
     """A main corpus with others mixed into it: a stream that holds no corpus in memory.
 
-    Each epoch is one reading of the main corpus. The others go on where the epoch before it left
-    them, so that of a corpus which is larger than its share all is read in the end: after n pairs
-    of the main corpus, over all epochs, there have been `floor(n * weight)` of it.
+    An epoch reads the main corpus once. The other corpora go on where the epoch before stopped, so
+    that in the course of the epochs all of them is read, even where one is larger than its share:
+    after n pairs of the main corpus, counted over all epochs, `floor(n * weight)` pairs of another
+    one have been read.
 
     Args:
         main: The corpus whose end is the end of an epoch.
-        others: Corpora of at least one pair each, and how many pairs of it are read for one pair
-            of `main`. After its end, one begins again.
+        others: Corpora of at least one pair each, and how many pairs of each are read for one pair
+            of `main`. A corpus that has ended begins again.
 
     Example:
         >>> letters = Corpus("letters", lambda: iter([("a", "A"), ("b", "B"), ("c", "C")]))
@@ -65,7 +66,7 @@ class Mixture:
         return self.epoch(0)
 
     def epoch(self, index: int) -> Iterator[LinePair]:
-        """Reads one epoch. For any but the first, the corpora are read once to know their sizes."""
+        """Reads one epoch; for any but the first, each corpus is counted once beforehand."""
         passed = index and index * self.main.size
         ratios = [_ratio(weight) for _, weight in self.others]
         streams = [

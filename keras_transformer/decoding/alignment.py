@@ -1,11 +1,13 @@
 """Which source token each target token comes from, read from attention weights."""
 
-from typing import Any
-
 import numpy as np
 
+from keras_transformer.tensors import Tensor
 
-def hard_alignment(weights: Any, source_length: int, target_length: int) -> list[tuple[int, int]]:
+
+def hard_alignment(
+    weights: Tensor, source_length: int, target_length: int
+) -> list[tuple[int, int]]:
     """Aligns each target token to the source token that it attends to most.
 
     The eos of either side is no part of an alignment.

@@ -1,26 +1,27 @@
 """Beam search: the most probable hypotheses side by side (Section 6.1)."""
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 from keras import ops
 
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live
-from keras_transformer.decoding.search import Step, search
+from keras_transformer.decoding.search import SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
+from keras_transformer.tensors import Tensor
 
 
 def beam_search(
     step: Step,
     state: Any,
-    limits: Any,
-    max_length: Any,
+    limits: Tensor,
+    max_length: int | Tensor,
     *,
     beam_size: int = 4,
-    alpha: Any = 0.6,
+    alpha: float | Tensor = 0.6,
     num_hypotheses: int = 1,
-    **options: Any,
+    **options: Unpack[SearchOptions],
 ) -> Hypotheses:
     """Searches the hypotheses with the best log P(Y|X) / ((5 + |Y|) / 6)^alpha.
 
@@ -37,7 +38,7 @@ def beam_search(
         beam_size: Hypotheses that are extended. A beam of one is greedy search.
         alpha: Exponent of the length penalty: a float, or one for each sentence, float `[batch]`.
         num_hypotheses: n, hypotheses to return, at most `beam_size`.
-        **options: `early_stopping`, `bonus`, `constraints`, `inputs` and `resize` of `search`.
+        **options: `SearchOptions`, all of which `search` gets.
 
     Returns:
         The best n hypotheses of each sentence.
@@ -78,7 +79,9 @@ def beam_search(
     )
 
 
-def propose_most_probable(logits: Any, log_normalizer: Any, live: Live, index: Any) -> Candidates:
+def propose_most_probable(
+    logits: Tensor, log_normalizer: Tensor, live: Live, index: Tensor
+) -> Candidates:
     """Proposes twice as many extensions as the beam holds, so that half may end.
 
     See `search.Propose`. The top-k runs on the logits as they are, for each hypothesis on its own;

@@ -6,12 +6,14 @@ the model's own, whatever was allowed.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from keras import ops
 
+from keras_transformer.decoding.hypotheses import Live
 from keras_transformer.decoding.search import Constraint
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
 
 
@@ -25,7 +27,7 @@ def ban_tokens(ids: Sequence[int]) -> Constraint:
         >>> found = greedy_search(step, state, limits, 5, constraints=[ban_tokens([7])])
     """
 
-    def constrain(allowed, logits, live, index):
+    def constrain(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
         return allowed + _minus_infinity_at(ids, logits.shape[-1])
 
     return constrain
@@ -41,7 +43,7 @@ def at_least(length: int) -> Constraint:
         >>> found = greedy_search(step, state, limits, 5, constraints=[at_least(2)])
     """
 
-    def constrain(allowed, logits, live, index):
+    def constrain(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
         no_eos = _minus_infinity_at([EOS_ID], logits.shape[-1])
         return allowed + ops.where(index < length, no_eos, 0.0)
 
@@ -58,7 +60,7 @@ def no_repeated_ngram(n: int) -> Constraint:
         >>> found = greedy_search(step, state, limits, 5, constraints=[no_repeated_ngram(3)])
     """
 
-    def constrain(allowed, logits, live, index):
+    def constrain(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
         batch_size, beam_size, length = ops.shape(live.ids)
         vocab_size = logits.shape[-1]
         positions = ops.arange(length, dtype="int32")
@@ -84,7 +86,7 @@ def no_repeated_ngram(n: int) -> Constraint:
     return constrain
 
 
-def forced_prefix(allowed: Any, logits: Any, live: Any, index: Any) -> Any:
+def forced_prefix(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
     """Makes translations begin with given tokens; a constraint that comes last.
 
     The tokens are `inputs["prefix"]` of `search`, int32 `[batch, prefix_length]`, with padding
@@ -103,12 +105,12 @@ def forced_prefix(allowed: Any, logits: Any, live: Any, index: Any) -> Any:
     return ops.where(ops.expand_dims(forced, (1, 2)), only, allowed)
 
 
-def _shifted(ids: Any, offset: int) -> Any:
+def _shifted(ids: Tensor, offset: int) -> Tensor:
     """Moves tokens to the left, so that a position shows the token `offset` after it."""
     return ops.concatenate([ids[:, :, offset:], ops.zeros_like(ids[:, :, :offset])], axis=2)
 
 
-def _minus_infinity_at(ids: Sequence[int], vocab_size: int) -> np.ndarray:
+def _minus_infinity_at(ids: Sequence[int], vocab_size: int) -> npt.NDArray[np.float32]:
     values = np.zeros(vocab_size, np.float32)
     values[list(ids)] = -np.inf
     return values

@@ -7,9 +7,10 @@ from typing import Any
 from keras import ops
 
 from keras_transformer.decoding.search import Resize, Step
+from keras_transformer.tensors import Tensor
 
 
-def mean_log_probs(logits: Sequence[Any]) -> Any:
+def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     """Computes the logarithm of the models' mean probability.
 
     Args:
@@ -46,7 +47,7 @@ def ensemble_step(steps: Sequence[Step]) -> Step:
         >>> found = greedy_search(step, states, keras.ops.convert_to_tensor([5]), max_length=5)
     """
 
-    def step(tokens: Any, parents: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+    def step(tokens: Tensor, parents: Tensor, states: Sequence[Any]) -> tuple[Tensor, list[Any]]:
         results = [one(tokens, parents, state) for one, state in zip(steps, states, strict=True)]
         logits, states = zip(*results, strict=True)
         return mean_log_probs(logits), list(states)
@@ -57,7 +58,7 @@ def ensemble_step(steps: Sequence[Step]) -> Step:
 def ensemble_resize(resizes: Sequence[Resize]) -> Resize:
     """Makes the `resize` of an ensemble from those of its models; see `search.Resize`."""
 
-    def resize(states: Sequence[Any], rows: Any, max_length: Any) -> list[Any]:
+    def resize(states: Sequence[Any], rows: Tensor, max_length: Tensor) -> list[Any]:
         return [one(state, rows, max_length) for one, state in zip(resizes, states, strict=True)]
 
     return resize

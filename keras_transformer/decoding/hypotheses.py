@@ -1,13 +1,14 @@
 """What a search knows of its sentences: hypotheses that are live, and the best that have ended."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from keras import ops
 
 from keras_transformer.decoding.penalties import length_penalty
 from keras_transformer.layers.beams import take_beams
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
 
@@ -21,9 +22,9 @@ class Hypotheses(NamedTuple):
         scores: float32 `[batch, n]`, what they are ordered by.
     """
 
-    ids: Any
-    log_probs: Any
-    scores: Any
+    ids: Tensor
+    log_probs: Tensor
+    scores: Tensor
 
 
 class Candidates(NamedTuple):
@@ -35,9 +36,9 @@ class Candidates(NamedTuple):
         log_probs: float32 `[batch, candidates]`, of the extended hypotheses.
     """
 
-    tokens: Any
-    parents: Any
-    log_probs: Any
+    tokens: Tensor
+    parents: Tensor
+    log_probs: Tensor
 
 
 class Live(NamedTuple):
@@ -57,31 +58,31 @@ class Live(NamedTuple):
         inputs: Tensors `[batch, ...]` that constraints and proposals read.
     """
 
-    rows: Any
-    limits: Any
-    alpha: Any
-    done: Any
-    tokens: Any
-    parents: Any
-    ids: Any
-    log_probs: Any
-    num_ended: Any
+    rows: Tensor
+    limits: Tensor
+    alpha: Tensor
+    done: Tensor
+    tokens: Tensor
+    parents: Tensor
+    ids: Tensor
+    log_probs: Tensor
+    num_ended: Tensor
     ended: Hypotheses
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Tensor]
 
 
-def themselves(batch_size: Any, beam_size: int) -> Any:
+def themselves(batch_size: int | Tensor, beam_size: int) -> Tensor:
     """Returns int32 `[batch, beam]`: the parents of hypotheses that each continue themselves."""
     return ops.zeros((batch_size, 1), "int32") + ops.arange(beam_size, dtype="int32")
 
 
 def start(
-    limits: Any,
-    alpha: Any,
-    max_length: Any,
-    log_probs: Any,
+    limits: Tensor,
+    alpha: float | Tensor,
+    max_length: int | Tensor,
+    log_probs: Sequence[float],
     num_hypotheses: int,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, Tensor],
 ) -> Live:
     """Begins each sentence with bos.
 
@@ -120,7 +121,7 @@ def start(
     )
 
 
-def advance(live: Live, candidates: Candidates, scores: Any, index: Any) -> Live:
+def advance(live: Live, candidates: Candidates, scores: Tensor, index: Tensor) -> Live:
     """Replaces hypotheses by their extensions, and keeps the best of what ends.
 
     Args:
@@ -161,7 +162,7 @@ def advance(live: Live, candidates: Candidates, scores: Any, index: Any) -> Live
     )
 
 
-def stop(live: Live, length: Any, early: bool) -> Live:
+def stop(live: Live, length: Tensor, early: bool) -> Live:
     """Marks sentences as done when no live hypothesis can beat the worst that is kept.
 
     A log-probability only falls, so the best that a hypothesis can reach is its own now under the

@@ -1,11 +1,11 @@
 """How hypotheses of different lengths are compared (GNMT, arXiv 1609.08144, Section 7)."""
 
-from typing import Any
-
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 
-def length_penalty(length: Any, alpha: Any) -> Any:
+
+def length_penalty(length: int | Tensor, alpha: float | Tensor) -> Tensor:
     """Computes ((5 + |Y|) / 6)^alpha, by which a log-probability is divided.
 
     Args:
@@ -21,15 +21,15 @@ def length_penalty(length: Any, alpha: Any) -> Any:
         1.0
 
     Reference:
-        "Google's Neural Machine Translation System", Equation 14; alpha = 0.6 in Section 6.1 of
-        "Attention Is All You Need".
+        "Google's Neural Machine Translation System", Equation 14; "Attention Is All You Need" has
+        alpha = 0.6.
     """
     if not hasattr(length, "dtype"):
         return ((5.0 + length) / 6.0) ** alpha
     return ((5.0 + ops.cast(length, "float32")) / 6.0) ** alpha
 
 
-def coverage_penalty(coverage: Any, source_mask: Any, beta: float) -> Any:
+def coverage_penalty(coverage: Tensor, source_mask: Tensor, beta: float) -> Tensor:
     """Computes beta * sum_i log(min(coverage_i, 1)), which is added to a score.
 
     Args:

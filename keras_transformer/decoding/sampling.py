@@ -1,28 +1,29 @@
 """Sampling: tokens drawn at random from the model's distribution, or from its likely part."""
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
 from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live, themselves
-from keras_transformer.decoding.search import Propose, Step, search
+from keras_transformer.decoding.search import Propose, SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
+from keras_transformer.tensors import Tensor
 
 
 def sample(
     step: Step,
     state: Any,
-    limits: Any,
-    max_length: Any,
+    limits: Tensor,
+    max_length: int | Tensor,
     *,
     num_hypotheses: int = 1,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float = 1.0,
-    seed: Any = None,
-    **options: Any,
+    seed: int | keras.random.SeedGenerator | None = None,
+    **options: Unpack[SearchOptions],
 ) -> Hypotheses:
     """Draws translations.
 
@@ -40,7 +41,8 @@ def sample(
         top_k: Draw from the k most probable tokens only; None for all.
         top_p: Draw from the fewest most probable tokens that have this probability together.
         seed: As in `keras.random`: an int, a `SeedGenerator`, or None for one from Keras's own.
-        **options: `constraints`, `inputs` and `resize` of `search`.
+        **options: `SearchOptions`, all of which `search` gets, the random numbers among its
+            `inputs`.
 
     Returns:
         The samples, the most probable ones first. Their log-probabilities are the model's own,
@@ -68,10 +70,8 @@ def sample(
         if not allowed:
             raise ValueError(f"`{name}` is out of its range. Received: {name}={value}")
     shape = (ops.shape(limits)[0], num_hypotheses, max_length)
-    inputs = {
-        **(options.pop("inputs", None) or {}),
-        "uniform": keras.random.uniform(shape, seed=seed),
-    }
+    uniform = keras.random.uniform(shape, seed=seed)
+    options["inputs"] = {**(options.get("inputs") or {}), "uniform": uniform}
     return search(
         step,
         state,
@@ -80,7 +80,6 @@ def sample(
         max_length,
         starting=[0.0] * num_hypotheses,
         num_hypotheses=num_hypotheses,
-        inputs=inputs,
         **options,
     )
 
@@ -88,7 +87,7 @@ def sample(
 def propose_at_random(temperature: float, k: int | None, p: float) -> Propose:
     """Makes the function that draws a token for each hypothesis; see `search.Propose`."""
 
-    def propose(logits: Any, log_normalizer: Any, live: Live, index: Any) -> Candidates:
+    def propose(logits: Tensor, log_normalizer: Tensor, live: Live, index: Tensor) -> Candidates:
         vocab_size = logits.shape[-1]
         if k is None and p == 1.0:
             values, tokens = logits, None

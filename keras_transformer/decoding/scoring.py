@@ -1,13 +1,12 @@
 """Scores of given translations, by force decoding: all positions at once."""
 
-from typing import Any
-
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
 
 
-def shift_right(target: Any) -> Any:
+def shift_right(target: Tensor) -> Tensor:
     """Puts bos before each target and drops its last column: the decoder's input.
 
     Args:
@@ -20,7 +19,7 @@ def shift_right(target: Any) -> Any:
     return ops.concatenate([ops.full_like(target[:, :1], BOS_ID), target[:, :-1]], axis=1)
 
 
-def token_log_probs(logits: Any, target: Any) -> Any:
+def token_log_probs(logits: Tensor, target: Tensor) -> Tensor:
     """Gives the log-probability of each token of a target.
 
     Args:

@@ -6,7 +6,7 @@ A search is a pure function over a step callback and a state. It knows no model.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import keras
 from keras import ops
@@ -21,38 +21,52 @@ from keras_transformer.decoding.hypotheses import (
 )
 from keras_transformer.decoding.penalties import length_penalty
 from keras_transformer.layers.beams import take_beams
+from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
 
 # Takes the newest tokens and the parents, int32 [batch, beam], and the state; gives logits
 # [batch, beam, vocab_size] and the new state. A parent is the number of the hypothesis of the last
 # step that is continued.
-Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+Step = Callable[[Tensor, Tensor, Any], tuple[Tensor, Any]]
 # Takes logits [batch, beam, vocab_size], -inf where a token is not allowed; the logarithm of the
 # softmax's denominator, [batch, beam]; the live hypotheses; the index of the step.
-Propose = Callable[[Any, Any, Live, Any], Candidates]
+Propose = Callable[[Tensor, Tensor, Live, Tensor], Candidates]
 # Takes the logits that earlier constraints left, those of the model, the live hypotheses and the
 # index of the step; gives logits, -inf where a token is not allowed.
-Constraint = Callable[[Any, Any, Live, Any], Any]
+Constraint = Callable[[Tensor, Tensor, Live, Tensor], Tensor]
+# Takes the state after a step; gives what is added to the score of a hypothesis that ends there,
+# float [batch, beam], at most 0.
+Bonus = Callable[[Any], Tensor]
 # Takes a state, the rows of the sentences to keep, int32 [kept], and the steps to have room for.
-Resize = Callable[[Any, Any, Any], Any]
+Resize = Callable[[Any, Tensor, Tensor], Any]
 
 SEGMENT_LENGTH = 16
+
+
+class SearchOptions(TypedDict, total=False):
+    """The options of `search` that greedy search, beam search and sampling have as well."""
+
+    early_stopping: bool
+    bonus: Bonus | None
+    constraints: Sequence[Constraint]
+    inputs: Mapping[str, Tensor] | None
+    resize: Resize | None
 
 
 def search(
     step: Step,
     state: Any,
     propose: Propose,
-    limits: Any,
-    max_length: Any,
+    limits: Tensor,
+    max_length: int | Tensor,
     *,
     starting: Sequence[float] = (0.0,),
     num_hypotheses: int = 1,
-    alpha: Any = 0.0,
+    alpha: float | Tensor = 0.0,
     early_stopping: bool = False,
-    bonus: Callable[[Any], Any] | None = None,
+    bonus: Bonus | None = None,
     constraints: Sequence[Constraint] = (),
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Tensor] | None = None,
     resize: Resize | None = None,
 ) -> Hypotheses:
     """Extends hypotheses until none can change the result any more.
@@ -73,8 +87,7 @@ def search(
             float `[batch]`.
         early_stopping: Whether a sentence is done, too, once as many hypotheses have ended as its
             beam holds, whatever the others could become.
-        bonus: Takes the state after a step; gives what is added to the score of a hypothesis that
-            ends there, float `[batch, beam]`, at most 0. None for nothing.
+        bonus: See `Bonus`; None for nothing.
         constraints: See `Constraint`; applied in their order.
         inputs: Tensors `[batch, ...]` that constraints and `propose` find in `Live.inputs`.
         resize: See `Resize`. With it, sentences that are done leave the batch, and the state grows
@@ -94,7 +107,7 @@ def search(
         [[[3, 0, 0, 0, 0]]]
     """
 
-    def extend(index, live, state):
+    def extend(index: Tensor, live: Live, state: Any) -> tuple[Tensor, Live, Any]:
         logits, state = step(live.tokens, live.parents, state)
         logits = ops.cast(logits, "float32")
         allowed = logits + never_chosen(logits.shape[-1])
@@ -113,36 +126,46 @@ def search(
     if resize is not None:
         return _in_segments(extend, live, state, resize)
 
-    def unfinished(index, live, state):
+    def unfinished(index: Tensor, live: Live, state: Any) -> Tensor:
         return ops.any(ops.logical_not(live.done))
 
-    return ops.while_loop(unfinished, extend, (ops.zeros((), "int32"), live, state))[1].ended
+    _, live, _ = ops.while_loop(unfinished, extend, (ops.zeros((), "int32"), live, state))
+    return live.ended
 
 
-def never_chosen(vocab_size: int) -> Any:
+def never_chosen(vocab_size: int) -> Tensor:
     """Returns float32 `[vocab_size]`, -inf at the ids that no translation has: pad and bos."""
     ids = ops.arange(vocab_size)
     never = ops.logical_or(ops.equal(ids, PAD_ID), ops.equal(ids, BOS_ID))
     return ops.where(never, -math.inf, 0.0)
 
 
-def _in_segments(extend: Callable, live: Live, state: Any, resize: Resize) -> Hypotheses:
+def _in_segments(
+    extend: Callable[[Tensor, Live, Any], tuple[Tensor, Live, Any]],
+    live: Live,
+    state: Any,
+    resize: Resize,
+) -> Hypotheses:
     """Runs a search in segments, between which sentences leave and the state grows."""
 
-    def next_segment(index, live, state, room):
+    def next_segment(
+        index: Tensor, live: Live, state: Any, room: Tensor
+    ) -> tuple[Tensor, Live, Any, Tensor]:
         rows = ops.cast(ops.nonzero(ops.logical_not(live.done))[0], "int32")
         live = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), live)
         until = ops.minimum(index + SEGMENT_LENGTH, ops.max(live.limits, initial=index))
         room = ops.maximum(room, until)
         return index, live, resize(state, rows, room), room
 
-    def any_left(index, live, state, room, found):
+    def any_left(index: Tensor, live: Live, state: Any, room: Tensor, found: Hypotheses) -> Tensor:
         return ops.shape(live.rows)[0] > 0
 
-    def run_segment(index, live, state, room, found):
+    def run_segment(
+        index: Tensor, live: Live, state: Any, room: Tensor, found: Hypotheses
+    ) -> tuple[Tensor, Live, Any, Tensor, Hypotheses]:
         num_sentences = ops.shape(live.rows)[0]
 
-        def worthwhile(index, live, state):
+        def worthwhile(index: Tensor, live: Live, state: Any) -> Tensor:
             # It also ends when a quarter of its sentences has nothing left to do in it.
             num_done = ops.sum(ops.cast(live.done, "int32"))
             return ops.logical_and(index < room, num_done * 4 < num_sentences)
@@ -156,4 +179,5 @@ def _in_segments(extend: Callable, live: Live, state: Any, resize: Resize) -> Hy
 
     none = ops.zeros((), "int32")
     first = next_segment(none, live, state, room=none)
-    return ops.while_loop(any_left, run_segment, (*first, live.ended))[-1]
+    *_, found = ops.while_loop(any_left, run_segment, (*first, live.ended))
+    return found

@@ -1,14 +1,14 @@
 """The largest of many: top-k over a vocabulary."""
 
-from typing import Any
-
 from keras import ops
+
+from keras_transformer.tensors import Tensor
 
 # Between the vocabulary's length and k chunks of this length the work is smallest about here.
 _CHUNK_LENGTHS = range(256, 31, -1)
 
 
-def top_k(x: Any, k: int) -> tuple[Any, Any]:
+def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Finds the k largest entries of the last axis, largest first.
 
     Each of the k largest lies in one of the k chunks with the largest maxima, so only these are

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import sacrebleu
+    from sacrebleu.metrics.bleu import BLEU
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,11 +56,11 @@ def score_corpus(
             "`hypotheses` and `references` must be as many lines, and at least one. Received: "
             f"{len(hypotheses)} hypotheses, {len(references)} references"
         )
-    import sacrebleu
+    from sacrebleu.metrics.chrf import CHRF
 
     bleu = _bleu(tokenize)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
-    chrf = sacrebleu.metrics.CHRF().corpus_score(list(hypotheses), [list(references)])
+    chrf = CHRF().corpus_score(list(hypotheses), [list(references)])
     return CorpusScore(score.score, chrf.score, str(bleu.get_signature()))
 
 
@@ -79,15 +79,15 @@ def require_tokenizer(tokenize: str) -> None:
     _bleu(tokenize)
 
 
-def _bleu(tokenize: str) -> "sacrebleu.metrics.BLEU":
-    import sacrebleu
+def _bleu(tokenize: str) -> "BLEU":
+    from sacrebleu.metrics.bleu import BLEU
 
-    known = [*sacrebleu.metrics.BLEU.TOKENIZERS]
+    known = [*BLEU.TOKENIZERS]
     if tokenize not in known:
         raise ValueError(f"`tokenize` must be one of {known}. Received: {tokenize!r}")
     try:
         # Text that is tokenised already is meant to be: `force` keeps sacreBLEU from warning of it.
-        return sacrebleu.metrics.BLEU(tokenize=tokenize, force=tokenize == "none")
+        return BLEU(tokenize=tokenize, force=tokenize == "none")
     except (RuntimeError, OSError) as error:
         raise ValueError(
             f"`tokenize` {tokenize!r} is a tokenizer that sacreBLEU cannot set up: "

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 from keras_transformer.layers.positional_encoding import sinusoidal_table
 from keras_transformer.models import Transformer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, UNK_ID
+from keras_transformer.translation.translator import Translator
 
 _ACTIVATIONS = {
     "relu": "RELU",
@@ -33,7 +33,7 @@ _MAX_LENGTH = 1024
 
 def export_ctranslate2(
     translator: Translator,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     version: int | None = None,
     quantization: str | None = None,
 ) -> Path:
@@ -76,8 +76,14 @@ def export_ctranslate2(
         raise ValueError(
             f"CTranslate2 has no ensembles; export one model. Received: {len(translator.models)}"
         )
+    [model] = translator.models
+    if not isinstance(model, Transformer):
+        raise ValueError(
+            "CTranslate2 runs Transformers alone of the models here; export to another format. "
+            f"Received: a {type(model).__name__}"
+        )
     path = version_path(directory, version)
-    specification = _model_specification(translator.models[0])
+    specification = _model_specification(model)
     source, target = translator.source_tokenizer, translator.target_tokenizer
     specification.register_source_vocabulary(source.pieces)
     specification.register_target_vocabulary(target.pieces)

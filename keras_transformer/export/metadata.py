@@ -1,4 +1,8 @@
-"""`metadata.json`, which every export holds: what it is, and where it comes from."""
+"""`metadata.json`: what an export is, and where it comes from.
+
+A SavedModel, alone or for TF Serving, and a TFLite export hold one. A model for CTranslate2 has
+none: its folder is in that engine's own format.
+"""
 
 import dataclasses
 import datetime
@@ -7,8 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.export.translator import Translator
 from keras_transformer.files import write_atomically
+from keras_transformer.translation.translator import Translator
 
 
 def write_metadata(folder: Path, translator: Translator, export_format: str, **more: Any) -> None:
@@ -28,7 +32,7 @@ def write_metadata(folder: Path, translator: Translator, export_format: str, **m
 
 
 def describe(translator: Translator) -> dict[str, Any]:
-    """Returns what every format's metadata say.
+    """Returns what the metadata say in every format that has them.
 
     Example:
         >>> describe(translator)["limits"]["max_length"]

@@ -8,20 +8,21 @@ import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
 from keras_transformer.export.metadata import write_metadata
-from keras_transformer.export.storage import StoredWeights
-from keras_transformer.export.translation_graph import TranslationGraph
-from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
+from keras_transformer.translation.graph import TranslationGraph
+from keras_transformer.translation.storage import StoredWeights
+from keras_transformer.translation.translator import Translator
 
 
 def export_saved_model(
     translator: Translator,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     version: int | None = None,
     quantization: str | None = None,
     finish: Callable[[Path], None] | None = None,
@@ -91,7 +92,9 @@ def _signatures(
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     graph = TranslationGraph(translator.models, *tokenizers, config, weights)
 
-    def signature(function: Callable, **inputs: tf.DType):
+    def signature(
+        function: Callable[..., Any], **inputs: tf.DType
+    ) -> tf.types.experimental.PolymorphicFunction:
         specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
         return tf.function(function, input_signature=specs, autograph=False)
 

@@ -12,17 +12,17 @@ import itertools
 import os
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.export.translator import Translator
+from keras_transformer.export.signatures import signature_definitions
 from keras_transformer.files import write_atomically
+from keras_transformer.translation.translator import Translator
 
 # Where the server looks for them.
 WARMUP_REQUESTS = "assets.extra/tf_serving_warmup_requests"
@@ -36,7 +36,7 @@ _SHORT, _LONG, _BATCH = 4, 60, 8
 
 def export_serving(
     translator: Translator,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     version: int | None = None,
     quantization: str | None = None,
     name: str | None = None,
@@ -108,14 +108,14 @@ def _warmup_requests(translator: Translator, folder: Path, name: str) -> Iterato
     apis = _import_apis()
     source = _sentences(translator.source_tokenizer.pieces)
     target = _sentences(translator.target_tokenizer.pieces)
-    values = {
+    values: dict[str, Sequence[Any]] = {
         "text": source,
         "source": source,
         "target": target,
         "max_length": [translator.graph.max_length] * _BATCH,
         "length_penalty": [translator.config.length_penalty] * _BATCH,
     }
-    signatures = _signature_definitions(folder)
+    signatures = signature_definitions(folder)
     for signature, size in itertools.product(sorted(signatures), (1, _BATCH)):
         request = apis.predict_pb2.PredictRequest()
         request.model_spec.name = name
@@ -124,13 +124,6 @@ def _warmup_requests(translator: Translator, folder: Path, name: str) -> Iterato
             tensor = tf.make_tensor_proto(values[key][:size], tf.as_dtype(info.dtype))
             request.inputs[key].CopyFrom(tensor)
         yield apis.prediction_log_pb2.PredictionLog(predict_log={"request": request})
-
-
-def _signature_definitions(folder: Path) -> dict[str, Any]:
-    """Returns the `SignatureDef`s that take inputs: one that takes none initializes the graph."""
-    saved = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
-    [graph] = saved.meta_graphs
-    return {key: value for key, value in graph.signature_def.items() if value.inputs}
 
 
 def _sentences(pieces: list[str]) -> list[str]:

@@ -8,17 +8,18 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
 from keras_transformer.export.metadata import write_metadata
-from keras_transformer.export.storage import StoredWeights
 from keras_transformer.export.tflite_tokenizer import LiteTokenizer
-from keras_transformer.export.translation_graph import TranslationGraph
-from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
+from keras_transformer.translation.graph import TranslationGraph
+from keras_transformer.translation.storage import StoredWeights
+from keras_transformer.translation.translator import Translator
 
 TEXT_MODEL, IDS_MODEL = "translator.tflite", "translator_ids.tflite"
 QUANTIZATIONS = ("float16", "int8")
@@ -26,7 +27,7 @@ QUANTIZATIONS = ("float16", "int8")
 
 def export_tflite(
     translator: Translator,
-    directory: str | os.PathLike,
+    directory: str | os.PathLike[str],
     version: int | None = None,
     quantization: str | None = None,
     max_length: int | None = None,
@@ -102,7 +103,7 @@ def export_tflite(
 
 
 def _ids_function(graph: TranslationGraph) -> tf.types.experimental.PolymorphicFunction:
-    def translate(source):
+    def translate(source: tf.Tensor) -> dict[str, tf.Tensor]:
         target, score, truncated = _translate(graph, source)
         return {"target": target, "score": score, "truncated": truncated}
 
@@ -113,7 +114,7 @@ def _text_function(graph: TranslationGraph) -> tf.types.experimental.Polymorphic
     source_tokenizer = LiteTokenizer(graph.source_tokenizer, graph.max_length)
     target_tokenizer = LiteTokenizer(graph.target_tokenizer, graph.max_length)
 
-    def translate(text):
+    def translate(text: tf.Tensor) -> dict[str, tf.Tensor]:
         source = tf.expand_dims(source_tokenizer.tokenize(text), 0)
         target, score, truncated = _translate(graph, source)
         length = tf.reduce_sum(tf.cast(target != EOS_ID, tf.int32))
@@ -153,7 +154,9 @@ def _translate(graph: TranslationGraph, source: tf.Tensor) -> tuple[tf.Tensor, .
     )
 
 
-def _compiled(function: Callable, spec: tf.TensorSpec) -> tf.types.experimental.PolymorphicFunction:
+def _compiled(
+    function: Callable[..., Any], spec: tf.TensorSpec
+) -> tf.types.experimental.PolymorphicFunction:
     return tf.function(function, input_signature=[spec], autograph=False)
 
 

@@ -125,10 +125,10 @@ class Merges:
             int32 `[tokens]`.
         """
 
-        def any_left(ids, best, rank):
+        def any_left(ids: tf.Tensor, best: tf.Tensor, rank: tf.Tensor) -> tf.Tensor:
             return rank < _NO_RANK
 
-        def merge(ids, best, rank):
+        def merge(ids: tf.Tensor, best: tf.Tensor, rank: tf.Tensor) -> tuple[tf.Tensor, ...]:
             piece = tf.gather(tf.constant(self._by_rank, tf.int32), rank)
             ids = tf.concat([ids[:best], tf.reshape(piece, [1]), ids[best + 2 :]], 0)
             return ids, *self._best_pair(ids)

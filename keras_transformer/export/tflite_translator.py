@@ -1,15 +1,24 @@
 """Runs an export to TFLite, as an app does: one sentence after the other."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from keras_transformer.config import DecodingConfig
 from keras_transformer.export.tflite import TEXT_MODEL
-from keras_transformer.export.translator import Translation
+from keras_transformer.translation.in_batches import encode
+from keras_transformer.translation.results import (
+    Attention,
+    Score,
+    Translation,
+    translation_of,
+)
+
+_ONLY_TRANSLATES = "A TFLite model translates and no more; use the run or a SavedModel of it"
 
 
 class LiteTranslator:
@@ -18,6 +27,7 @@ class LiteTranslator:
     Args:
         path: Folder of an export, or the file itself.
         num_threads: Threads of TFLite's kernels.
+        batch_size: Kept for those who read lines in windows of it; each is translated alone.
 
     Raises:
         ImportError: If ai-edge-litert is not installed.
@@ -27,28 +37,57 @@ class LiteTranslator:
         >>> [[best]] = translator.nbest([b"a small dog"])
     """
 
-    def __init__(self, path: str | os.PathLike, num_threads: int | None = None):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        num_threads: int | None = None,
+        batch_size: int = DecodingConfig().batch_size,
+    ) -> None:
         path = Path(path)
+        self.batch_size = batch_size
         self._interpreter = _open(
             path if path.is_file() else path / TEXT_MODEL, num_threads or os.cpu_count()
         )
+        # Now and not with the first line: TFLite then prints which kernels it has found.
+        self._interpreter.allocate_tensors()
         self._translate = self._interpreter.get_signature_runner()
 
-    def nbest(self, lines: Sequence[bytes], progress: bool = False) -> list[list[Translation]]:
+    def nbest(
+        self, lines: Iterable[str | bytes], *, progress: bool = False
+    ) -> list[list[Translation]]:
         """Translates lines; there is one translation of each.
 
         Args:
             lines: The strings.
             progress: Show a progress bar, on standard error.
         """
-        return [
-            [self._translate_one(line)] for line in tqdm(lines, unit=" lines", disable=not progress)
-        ]
+        bar = tqdm(encode(lines), unit=" lines", disable=None if progress else True)
+        return [[self._translate_one(line)] for line in bar]
+
+    def score(
+        self,
+        sources: Iterable[str | bytes],
+        targets: Iterable[str | bytes],
+        progress: bool = False,
+    ) -> list[Score]:
+        """Refused: the file has no scores of given translations.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(f"{_ONLY_TRANSLATES}. Received: a request for scores")
+
+    def attend(self, lines: Iterable[str | bytes], progress: bool = False) -> list[Attention]:
+        """Refused: the file does not tell what it attends to.
+
+        Raises:
+            ValueError: Always.
+        """
+        raise ValueError(f"{_ONLY_TRANSLATES}. Received: a request for attention weights")
 
     def _translate_one(self, line: bytes) -> Translation:
         outputs = self._translate(text=np.array([line], dtype=object))
-        text = outputs["translation"][0].decode("utf-8", "replace")
-        return Translation(text, float(outputs["score"][0]))
+        return translation_of(outputs["translation"][0], outputs["score"][0])
 
 
 def _open(path: Path, num_threads: int | None) -> Any:

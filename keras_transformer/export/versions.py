@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def version_path(directory: str | os.PathLike, version: int | None = None) -> Path:
+def version_path(directory: str | os.PathLike[str], version: int | None = None) -> Path:
     """Returns the folder of a version that is to be written.
 
     Args:
@@ -30,7 +30,7 @@ def version_path(directory: str | os.PathLike, version: int | None = None) -> Pa
     return path
 
 
-def find_version(path: str | os.PathLike, file_name: str) -> Path | None:
+def find_version(path: str | os.PathLike[str], file_name: str) -> Path | None:
     """Finds an export.
 
     Args:
@@ -49,5 +49,5 @@ def find_version(path: str | os.PathLike, file_name: str) -> Path | None:
     return next((found for found in (path, *versions) if (found / file_name).is_file()), None)
 
 
-def _numbers(directory: str | os.PathLike) -> list[int]:
+def _numbers(directory: str | os.PathLike[str]) -> list[int]:
     return [int(path.name) for path in Path(directory).glob("*") if path.name.isdecimal()]

@@ -1,38 +1,47 @@
-"""The paper's building blocks as Keras layers, one concept a module."""
+"""The paper's building blocks as Keras layers, a concept a module, in the order of its Section 3.
 
-from keras_transformer.layers.attention import (
-    CrossAttention,
-    SelfAttention,
-    scaled_dot_product_attention,
-)
-from keras_transformer.layers.decoder import Decoder, DecoderLayer
-from keras_transformer.layers.embedding import EmbeddingSum, TokenEmbedding
+Encoder and decoder, and the residual connections in them (3.1); attention (3.2.1, 3.2.2), its two
+uses and their masks (3.2.3); the feed-forward network (3.3); embeddings and logits (3.4); positions
+(3.5).
+"""
+
+# The paper's order in place of the alphabet's.
+# ruff: noqa: I001, RUF022
+
 from keras_transformer.layers.encoder import Encoder, EncoderLayer
-from keras_transformer.layers.feed_forward import FeedForward
-from keras_transformer.layers.masks import CausalMask, DecoderMask, PaddingMask
-from keras_transformer.layers.positional_encoding import (
-    LearnedPositionalEncoding,
-    SinusoidalPositionalEncoding,
-    sinusoidal_table,
-)
+from keras_transformer.layers.decoder import Decoder, DecoderLayer
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.attention import (
+    scaled_dot_product_attention,
+    SelfAttention,
+    CrossAttention,
+)
+from keras_transformer.layers.masks import PaddingMask, CausalMask, DecoderMask
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.embedding import TokenEmbedding
+from keras_transformer.layers.positional_encoding import (
+    sinusoidal_table,
+    SinusoidalPositionalEncoding,
+    LearnedPositionalEncoding,
+    PositionalSum,
+)
 
 __all__ = [
-    "CausalMask",
-    "CrossAttention",
-    "Decoder",
-    "DecoderLayer",
-    "DecoderMask",
-    "EmbeddingSum",
     "Encoder",
     "EncoderLayer",
-    "FeedForward",
-    "LearnedPositionalEncoding",
-    "PaddingMask",
+    "Decoder",
+    "DecoderLayer",
     "Residual",
-    "SelfAttention",
-    "SinusoidalPositionalEncoding",
-    "TokenEmbedding",
     "scaled_dot_product_attention",
+    "SelfAttention",
+    "CrossAttention",
+    "PaddingMask",
+    "CausalMask",
+    "DecoderMask",
+    "FeedForward",
+    "TokenEmbedding",
     "sinusoidal_table",
+    "SinusoidalPositionalEncoding",
+    "LearnedPositionalEncoding",
+    "PositionalSum",
 ]

@@ -1,21 +1,37 @@
-"""Attention (Section 3.2): scaled dot-product attention and its multi-head form.
+"""Attention: scaled dot-product (Section 3.2.1) and multi-head (Section 3.2.2).
 
-Shapes use `length` for the queries' length and `memory_length` for that of keys and values.
+    Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V
+    MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O
+    head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+
+The heads are an axis of a tensor, so that all of them are one call of the first equation. Shapes
+use `length` for the queries' length and `memory_length` for that of keys and values.
 """
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_transformer.layers.cache import empty_cache, write
+from keras_transformer.layers.initializers import PROJECTION_GAIN, FusedGlorotUniform
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Shape, Tensor
 
 
-def scaled_dot_product_attention(query, key, value, mask=None, dropout=None, training=None):
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: Callable[..., Tensor] | None = None,
+    training: bool | None = None,
+) -> tuple[Tensor, Tensor]:
     """Computes softmax(Q K^T / sqrt(d_k)) V, Equation 1.
 
     The softmax runs in float32 whatever the inputs' dtype. A query that may attend to nothing gets
@@ -37,6 +53,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, dropout=None, tra
     Example:
         >>> one = keras.ops.ones((1, 1, 1, 4))
         >>> output, weights = scaled_dot_product_attention(one, one, one)
+
+    Reference:
+        "Attention Is All You Need", Section 3.2.1.
     """
     scale = 1.0 / math.sqrt(query.shape[-1])
     logits = ops.matmul(query * scale, ops.swapaxes(key, -2, -1))
@@ -49,59 +68,25 @@ def scaled_dot_product_attention(query, key, value, mask=None, dropout=None, tra
     return ops.matmul(kept, value), weights
 
 
-# Of the projections to queries, keys and values, for which the paper gives no initialization. With
-# Glorot's own bound a post-norm model takes half as many steps again to learn the same
-# (docs/results.md, "Learning beside PyTorch").
-PROJECTION_GAIN = 0.5
-
-
-@register
-class FusedGlorotUniform(keras.initializers.Initializer):
-    """Glorot-uniform initialization of matrices that are stored side by side.
-
-    Each part has the bound of its own width, `gain * sqrt(6 / (fan_in + width))`, as if it were
-    stored alone.
-
-    Args:
-        widths: Columns of each part.
-        gain: Factor on Glorot's bound.
-        seed: int; None for one from Python's generator, which `keras.utils.set_random_seed` sets.
-    """
-
-    def __init__(self, widths, gain=1.0, seed=None):
-        self.widths = tuple(widths)
-        self.gain = gain
-        self.seed = keras.initializers.GlorotUniform(seed).seed
-
-    def __call__(self, shape, dtype=None):
-        parts = [
-            keras.initializers.GlorotUniform(self.seed + part)((shape[0], width), dtype)
-            for part, width in enumerate(self.widths)
-        ]
-        return self.gain * ops.concatenate(parts, axis=1)
-
-    def get_config(self):
-        return {"widths": self.widths, "gain": self.gain, "seed": self.seed}
-
-
-def heads_first(x):
-    """Transposes `[batch, length, heads, dim]` to `[batch, heads, length, dim]`, or back."""
-    return ops.transpose(x, (0, 2, 1, 3))
-
-
 class MultiHeadAttention(keras.layers.Layer):
-    """What self-attention and cross-attention share (Section 3.2.2).
+    """MultiHead(Q, K, V), of which self-attention and cross-attention are two uses.
 
-    Projections have no bias, as in the paper. Those that read the same input are one matrix.
+    Projections have no bias, as in the paper. The W_i^Q, W_i^K and W_i^V of all heads that read the
+    same input are one matrix, side by side.
 
     Args:
         num_heads: h.
         key_dim: d_k, width of a query or key in one head.
         value_dim: d_v, width of a value in one head.
         dropout: Dropout rate of the attention weights.
+
+    Reference:
+        "Attention Is All You Need", Section 3.2.2.
     """
 
-    def __init__(self, num_heads, key_dim, value_dim, dropout=0.0, **kwargs):
+    def __init__(
+        self, num_heads: int, key_dim: int, value_dim: int, dropout: float = 0.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -109,7 +94,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.dropout = dropout
         self.weights_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -118,7 +103,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "dropout": self.dropout,
         }
 
-    def _projection(self, *head_dims, name):
+    def _projection(self, *head_dims: int, name: str) -> keras.layers.Dense:
         """Makes a projection to heads of these widths, stored side by side."""
         widths = [self.num_heads * dim for dim in head_dims]
         return keras.layers.Dense(
@@ -129,13 +114,14 @@ class MultiHeadAttention(keras.layers.Layer):
             name=name,
         )
 
-    def _build_output(self, d_model):
+    def _build_output(self, d_model: int) -> None:
+        """Makes W^O."""
         self.output_projection = keras.layers.Dense(
             d_model, use_bias=False, dtype=self.dtype_policy, name="output"
         )
         self.output_projection.build((None, None, self.num_heads * self.value_dim))
 
-    def _project(self, projection, x, *head_dims):
+    def _project(self, projection: keras.layers.Dense, x: Tensor, *head_dims: int) -> list[Tensor]:
         """Projects `[batch, length, d_model]` to one `[batch, length, heads, dim]` per dim."""
         projected = projection(as_rows(x))
         ends = list(itertools.accumulate(self.num_heads * dim for dim in head_dims[:-1]))
@@ -146,17 +132,38 @@ class MultiHeadAttention(keras.layers.Layer):
             for part, dim in zip(parts, head_dims, strict=True)
         ]
 
-    def _heads(self, projection, x, *head_dims):
+    def _project_to_heads(
+        self, projection: keras.layers.Dense, x: Tensor, *head_dims: int
+    ) -> list[Tensor]:
         """Projects `[batch, length, d_model]` to one `[batch, heads, length, dim]` per dim."""
-        return [heads_first(part) for part in self._project(projection, x, *head_dims)]
+        return [_swap_heads_and_length(part) for part in self._project(projection, x, *head_dims)]
 
-    def _attend(self, query, key, value, attention_mask, training):
-        """Returns `[batch, length, d_model]` and the weights of all heads."""
+    def _multi_head(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        training: bool | None,
+    ) -> tuple[Tensor, Tensor]:
+        """Computes Concat(head_1, ..., head_h) W^O.
+
+        Args:
+            query: The Q W_i^Q of all heads, float `[batch, heads, length, key_dim]`.
+            key: The K W_i^K, float `[batch, heads, memory_length, key_dim]`.
+            value: The V W_i^V, float `[batch, heads, memory_length, value_dim]`.
+            attention_mask: As in a call.
+            training: As in a call.
+
+        Returns:
+            float `[batch, length, d_model]` and the weights of all heads.
+        """
         heads, weights = scaled_dot_product_attention(
             query, key, value, attention_mask, self.weights_dropout, training
         )
-        joined = ops.reshape(heads_first(heads), (-1, self.num_heads * self.value_dim))
-        output = self.output_projection(joined)
+        # A row for each position, with its heads side by side.
+        concat = ops.reshape(_swap_heads_and_length(heads), (-1, self.num_heads * self.value_dim))
+        output = self.output_projection(concat)
         output = ops.reshape(output, (-1, ops.shape(query)[2], self.output_projection.units))
         return output, weights
 
@@ -186,25 +193,30 @@ class SelfAttention(MultiHeadAttention):
         >>> output, weights = layer(keras.ops.ones((2, 5, 128)))
 
     Reference:
-        "Attention Is All You Need", Sections 3.2.2 and 3.2.3.
+        "Attention Is All You Need", Section 3.2.3: that of the encoder and, with a mask, that of
+        the decoder.
     """
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         self._widths = (self.key_dim, self.key_dim, self.value_dim)
         self.query_key_value = self._projection(*self._widths, name="query_key_value")
         self.query_key_value.build(input_shape)
         self._build_output(input_shape[-1])
 
-    def call(self, x, attention_mask=None, training=None):
-        query, key, value = self._heads(self.query_key_value, x, *self._widths)
-        return self._attend(query, key, value, attention_mask, training)
+    def call(
+        self, x: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
+        query, key, value = self._project_to_heads(self.query_key_value, x, *self._widths)
+        return self._multi_head(query, key, value, attention_mask, training)
 
-    def empty_cache(self, batch_size, slots):
+    def empty_cache(self, batch_size: int | Tensor, slots: int | Tensor) -> tuple[Tensor, ...]:
         """Returns keys and values of no token yet, for `step`; see `cache.empty_cache`."""
         widths = (self.key_dim, self.value_dim)
         return empty_cache(batch_size, self.num_heads, slots, widths, self.compute_dtype)
 
-    def step(self, x, cache, slots, attention_mask):
+    def step(
+        self, x: Tensor, cache: tuple[Tensor, ...], slots: Tensor, attention_mask: Tensor
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Attends from the newest token of each hypothesis to itself and its past.
 
         Args:
@@ -222,8 +234,8 @@ class SelfAttention(MultiHeadAttention):
         """
         query, *new = self._project(self.query_key_value, x, *self._widths)
         key, value = (write(old, heads, slots) for old, heads in zip(cache, new, strict=True))
-        output, weights = self._attend(
-            heads_first(query), key, value, attention_mask, training=False
+        output, weights = self._multi_head(
+            _swap_heads_and_length(query), key, value, attention_mask, training=False
         )
         return output, weights, (key, value)
 
@@ -254,20 +266,26 @@ class CrossAttention(MultiHeadAttention):
         >>> output, weights = layer(keras.ops.ones((2, 5, 128)), keras.ops.ones((2, 7, 128)))
 
     Reference:
-        "Attention Is All You Need", Sections 3.2.2 and 3.2.3.
+        "Attention Is All You Need", Section 3.2.3: the "encoder-decoder attention".
     """
 
-    def build(self, x_shape, memory_shape):
+    def build(self, x_shape: Shape, memory_shape: Shape) -> None:
         self.query = self._projection(self.key_dim, name="query")
         self.query.build(x_shape)
         self.key_value = self._projection(self.key_dim, self.value_dim, name="key_value")
         self.key_value.build(memory_shape)
         self._build_output(x_shape[-1])
 
-    def call(self, x, memory, attention_mask=None, training=None):
+    def call(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
         return self.attend(x, self.keys_values(memory), attention_mask, training)
 
-    def keys_values(self, memory):
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Projects the memory, once for all decoding steps.
 
         Args:
@@ -277,9 +295,22 @@ class CrossAttention(MultiHeadAttention):
             Keys `[batch, heads, memory_length, key_dim]` and values
             `[batch, heads, memory_length, value_dim]`.
         """
-        return tuple(self._heads(self.key_value, memory, self.key_dim, self.value_dim))
+        key, value = self._project_to_heads(self.key_value, memory, self.key_dim, self.value_dim)
+        return key, value
 
-    def attend(self, x, keys_values, attention_mask=None, training=None):
+    def attend(
+        self,
+        x: Tensor,
+        keys_values: tuple[Tensor, Tensor],
+        attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """As a call, with the memory already projected by `keys_values`."""
-        (query,) = self._heads(self.query, x, self.key_dim)
-        return self._attend(query, *keys_values, attention_mask, training)
+        (query,) = self._project_to_heads(self.query, x, self.key_dim)
+        key, value = keys_values
+        return self._multi_head(query, key, value, attention_mask, training)
+
+
+def _swap_heads_and_length(x: Tensor) -> Tensor:
+    """Transposes `[batch, length, heads, dim]` to `[batch, heads, length, dim]`, or back."""
+    return ops.transpose(x, (0, 2, 1, 3))

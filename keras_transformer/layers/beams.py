@@ -2,8 +2,10 @@
 
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 
-def take_beams(x, beams):
+
+def take_beams(x: Tensor, beams: Tensor) -> Tensor:
     """Takes hypotheses of each sentence, in another order or several times.
 
     Args:

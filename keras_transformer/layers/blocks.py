@@ -1,12 +1,17 @@
 """What encoder and decoder have in common: parts made from the model's configuration."""
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import keras
 
 from keras_transformer.config import TransformerConfig
+from keras_transformer.layers.attention import MultiHeadAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.residual import Residual
+
+Attention = TypeVar("Attention", bound=MultiHeadAttention)
 
 
 class Block(keras.layers.Layer):
@@ -16,16 +21,14 @@ class Block(keras.layers.Layer):
         config: The configuration, or a mapping of its fields as a saved layer gives.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(config, TransformerConfig):
-            config = TransformerConfig(**config)
-        self.config = config
+        self.config = TransformerConfig.of(config)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}
 
-    def _attention(self, attention_class, name):
+    def _attention(self, attention_class: type[Attention], name: str) -> Attention:
         return attention_class(
             self.config.num_heads,
             self.config.head_key_dim,
@@ -35,17 +38,17 @@ class Block(keras.layers.Layer):
             name=name,
         )
 
-    def _feed_forward(self):
+    def _feed_forward(self) -> FeedForward:
         return FeedForward(
             self.config.d_ff, self.config.activation, dtype=self.dtype_policy, name="feed_forward"
         )
 
-    def _residual(self, name):
+    def _residual(self, name: str) -> Residual:
         return Residual(
             self.config.dropout, self.config.norm_first, dtype=self.dtype_policy, name=name
         )
 
-    def _final_norm(self):
+    def _final_norm(self) -> keras.layers.Layer:
         """Pre-norm leaves the stack's sum unnormalized; post-norm has normalized it already."""
         if not self.config.norm_first:
             return keras.layers.Identity(dtype=self.dtype_policy, name="final_norm")

@@ -6,10 +6,20 @@ attention mask alone says anew whose past each slot is, so that reordering costs
 in place of all keys and values.
 """
 
+from collections.abc import Iterable
+
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 
-def empty_cache(batch_size, num_heads, slots, widths, dtype):
+
+def empty_cache(
+    batch_size: int | Tensor,
+    num_heads: int,
+    slots: int | Tensor,
+    widths: Iterable[int],
+    dtype: str,
+) -> tuple[Tensor, ...]:
     """Makes room for the heads of tokens to come.
 
     Args:
@@ -28,7 +38,9 @@ def empty_cache(batch_size, num_heads, slots, widths, dtype):
     return tuple(ops.zeros((batch_size, num_heads, slots, width), dtype) for width in widths)
 
 
-def newest_slots(index, batch_size, beam_size, num_heads):
+def newest_slots(
+    index: int | Tensor, batch_size: int | Tensor, beam_size: int, num_heads: int
+) -> Tensor:
     """Says where the heads of a step go; the same for the caches of all layers.
 
     Args:
@@ -53,7 +65,7 @@ def newest_slots(index, batch_size, beam_size, num_heads):
     return ops.stack([sentence, head, index * beam_size + hypothesis], axis=-1)
 
 
-def write(cache, new, slots):
+def write(cache: Tensor, new: Tensor, slots: Tensor) -> Tensor:
     """Writes the heads of one step into slots that are zero.
 
     Args:
@@ -80,7 +92,7 @@ def write(cache, new, slots):
     return ops.slice_update(cache, (0, 0, slots[0, 0, 0, 2], 0), ops.transpose(new, (0, 2, 1, 3)))
 
 
-def resize(x, rows, slots):
+def resize(x: Tensor, rows: Tensor, slots: int | Tensor) -> Tensor:
     """Keeps some sentences and makes room for more slots.
 
     Args:
@@ -100,7 +112,7 @@ def resize(x, rows, slots):
     return ops.pad(kept, [[0, 0], [0, 0], [0, room]] + [[0, 0]] * (len(x.shape) - 3))
 
 
-def fill_up(x, batch_size, length, axis):
+def fill_up(x: Tensor, batch_size: int | Tensor, length: int, axis: int) -> Tensor:
     """Fills an axis up to a length, with zeros or False.
 
     Args:

@@ -4,9 +4,14 @@
 values of the earlier ones from a cache, as decoding does; both give the same output.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import CrossAttention, SelfAttention
 from keras_transformer.layers.blocks import Block
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Shape, Tensor
 
 
 @register
@@ -38,7 +43,7 @@ class DecoderLayer(Block):
         "Attention Is All You Need", Section 3.1.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.self_attention = self._attention(SelfAttention, "self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
@@ -47,7 +52,7 @@ class DecoderLayer(Block):
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
-    def build(self, x_shape, memory_shape):
+    def build(self, x_shape: Shape, memory_shape: Shape) -> None:
         self.cross_attention.build(x_shape, memory_shape)
         for layer in (
             self.self_attention,
@@ -58,7 +63,14 @@ class DecoderLayer(Block):
         ):
             layer.build(x_shape)
 
-    def call(self, x, memory, attention_mask=None, cross_attention_mask=None, training=None):
+    def call(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         attended, self_weights = self.self_attention(
             self.self_attention_residual.enter(x), attention_mask=attention_mask, training=training
         )
@@ -69,7 +81,15 @@ class DecoderLayer(Block):
         )
         return x, self_weights, cross_weights
 
-    def step(self, x, cache, keys_values, slots, attention_mask, cross_attention_mask=None):
+    def step(
+        self,
+        x: Tensor,
+        cache: tuple[Tensor, ...],
+        keys_values: tuple[Tensor, Tensor],
+        slots: Tensor,
+        attention_mask: Tensor,
+        cross_attention_mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Runs the layer for the newest token of each hypothesis, without dropout.
 
         Args:
@@ -92,7 +112,13 @@ class DecoderLayer(Block):
         x, weights = self._after_self_attention(x, keys_values, cross_attention_mask, False)
         return x, weights, cache
 
-    def _after_self_attention(self, x, keys_values, cross_attention_mask, training):
+    def _after_self_attention(
+        self,
+        x: Tensor,
+        keys_values: tuple[Tensor, Tensor],
+        cross_attention_mask: Tensor | None,
+        training: bool | None,
+    ) -> tuple[Tensor, Tensor]:
         attended, weights = self.cross_attention.attend(
             self.cross_attention_residual.enter(x), keys_values, cross_attention_mask, training
         )
@@ -130,7 +156,7 @@ class Decoder(Block):
         "Attention Is All You Need", Section 3.1.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.layers = [
             DecoderLayer(config, dtype=self.dtype_policy, name=f"layer_{i}")
@@ -138,12 +164,19 @@ class Decoder(Block):
         ]
         self.final_norm = self._final_norm()
 
-    def build(self, x_shape, memory_shape):
+    def build(self, x_shape: Shape, memory_shape: Shape) -> None:
         for layer in self.layers:
             layer.build(x_shape, memory_shape)
         self.final_norm.build(x_shape)
 
-    def call(self, x, memory, attention_mask=None, cross_attention_mask=None, training=None):
+    def call(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        attention_mask: Tensor | None = None,
+        cross_attention_mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         all_self_weights, all_cross_weights = [], []
         for layer in self.layers:
             x, self_weights, cross_weights = layer(
@@ -157,15 +190,25 @@ class Decoder(Block):
             all_cross_weights.append(cross_weights)
         return self.final_norm(x), all_self_weights, all_cross_weights
 
-    def keys_values(self, memory):
+    def keys_values(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Projects the memory for the cross-attention of each layer, once for all steps."""
         return [layer.cross_attention.keys_values(memory) for layer in self.layers]
 
-    def empty_caches(self, batch_size, slots):
+    def empty_caches(
+        self, batch_size: int | Tensor, slots: int | Tensor
+    ) -> list[tuple[Tensor, ...]]:
         """Returns the cache of each layer's self-attention before the first step."""
         return [layer.self_attention.empty_cache(batch_size, slots) for layer in self.layers]
 
-    def step(self, x, caches, keys_values, slots, attention_mask, cross_attention_mask=None):
+    def step(
+        self,
+        x: Tensor,
+        caches: Sequence[tuple[Tensor, ...]],
+        keys_values: Sequence[tuple[Tensor, Tensor]],
+        slots: Tensor,
+        attention_mask: Tensor,
+        cross_attention_mask: Tensor | None = None,
+    ) -> tuple[Tensor, list[Tensor], list[tuple[Tensor, ...]]]:
         """Runs the stack for the newest token of each hypothesis; see `DecoderLayer.step`.
 
         Returns:

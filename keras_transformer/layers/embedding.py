@@ -1,21 +1,14 @@
-"""Token embeddings, shared with the logits (Section 3.4), and the embedding sums (Section 3.5)."""
+"""Token embeddings, whose matrix gives the logits as well (Section 3.4)."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_transformer.layers.positional_encoding import (
-    LearnedPositionalEncoding,
-    SinusoidalPositionalEncoding,
-)
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
-
-_ENCODINGS = {
-    "sinusoidal": SinusoidalPositionalEncoding,
-    "learned": LearnedPositionalEncoding,
-}
+from keras_transformer.tensors import Shape, Tensor
 
 
 @register
@@ -42,12 +35,12 @@ class TokenEmbedding(keras.layers.Layer):
         "Attention Is All You Need", Section 3.4.
     """
 
-    def __init__(self, vocab_size, d_model, **kwargs):
+    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Shape | None = None) -> None:
         # After the scaling by sqrt(d_model) the components have unit variance.
         self.embeddings = self.add_weight(
             shape=(self.vocab_size, self.d_model),
@@ -55,16 +48,16 @@ class TokenEmbedding(keras.layers.Layer):
             name="embeddings",
         )
 
-    def call(self, x, reverse=False):
+    def call(self, x: Tensor, reverse: bool = False) -> Tensor:
         if reverse:
             return self.logits(x, self.output_kernel())
         return ops.take(self.embeddings, x, axis=0) * math.sqrt(self.d_model)
 
-    def output_kernel(self):
+    def output_kernel(self) -> Tensor:
         """Returns the matrix transposed, `[d_model, vocab_size]`, of the compute dtype."""
         return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
 
-    def logits(self, x, output_kernel):
+    def logits(self, x: Tensor, output_kernel: Tensor) -> Tensor:
         """Maps vectors to logits by a kernel that is at hand.
 
         A product with few rows is up to twice as fast in this layout as in that of the embeddings,
@@ -81,63 +74,9 @@ class TokenEmbedding(keras.layers.Layer):
         logits = ops.reshape(rows, (-1, ops.shape(x)[1], self.vocab_size))
         return ops.cast(logits, "float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocab_size": self.vocab_size,
             "d_model": self.d_model,
-        }
-
-
-@register
-class EmbeddingSum(keras.layers.Layer):
-    """Adds positions to token vectors and drops out the sum (Section 5.4).
-
-    Args:
-        positions: "sinusoidal", "learned" or "none".
-        max_length: Positions there are.
-        dropout: Dropout rate of the sum.
-
-    Call arguments:
-        x: float `[batch, length, d_model]`, token vectors.
-        start: int scalar, position of the first token.
-        training: Whether dropout is active.
-
-    Returns:
-        float `[batch, length, d_model]`.
-
-    Example:
-        >>> summed = EmbeddingSum("sinusoidal", 256, 0.1)(keras.ops.zeros((2, 5, 128)))
-
-    Reference:
-        "Attention Is All You Need", Sections 3.5 and 5.4.
-    """
-
-    def __init__(self, positions, max_length, dropout, **kwargs):
-        super().__init__(**kwargs)
-        self.positions = positions
-        self.max_length = max_length
-        self.dropout_rate = dropout
-        self.encoding = None
-        if positions != "none":
-            self.encoding = _ENCODINGS[positions](
-                max_length, dtype=self.dtype_policy, name="positions"
-            )
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-
-    def build(self, input_shape):
-        if self.encoding is not None:
-            self.encoding.build(input_shape)
-
-    def call(self, x, start=0, training=None):
-        if self.encoding is not None:
-            x = self.encoding(x, start=start)
-        return self.dropout(x, training=training)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "positions": self.positions,
-            "max_length": self.max_length,
-            "dropout": self.dropout_rate,
         }

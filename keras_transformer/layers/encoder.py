@@ -1,8 +1,13 @@
 """The encoder (Section 3.1): N identical layers of two sub-layers each."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from keras_transformer.config import TransformerConfig
 from keras_transformer.layers.attention import SelfAttention
 from keras_transformer.layers.blocks import Block
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Shape, Tensor
 
 
 @register
@@ -30,14 +35,14 @@ class EncoderLayer(Block):
         "Attention Is All You Need", Section 3.1.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.self_attention = self._attention(SelfAttention, "self_attention")
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         for layer in (
             self.self_attention,
             self.self_attention_residual,
@@ -46,7 +51,9 @@ class EncoderLayer(Block):
         ):
             layer.build(input_shape)
 
-    def call(self, x, attention_mask=None, training=None):
+    def call(
+        self, x: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> tuple[Tensor, Tensor]:
         attended, weights = self.self_attention(
             self.self_attention_residual.enter(x), attention_mask=attention_mask, training=training
         )
@@ -80,7 +87,7 @@ class Encoder(Block):
         "Attention Is All You Need", Section 3.1.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         self.layers = [
             EncoderLayer(config, dtype=self.dtype_policy, name=f"layer_{i}")
@@ -88,11 +95,13 @@ class Encoder(Block):
         ]
         self.final_norm = self._final_norm()
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         for layer in (*self.layers, self.final_norm):
             layer.build(input_shape)
 
-    def call(self, x, attention_mask=None, training=None):
+    def call(
+        self, x: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         weights = []
         for layer in self.layers:
             x, layer_weights = layer(x, attention_mask=attention_mask, training=training)

@@ -1,10 +1,13 @@
 """Position-wise feed-forward networks (Section 3.3)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Shape, Tensor
 
 
 @register
@@ -28,12 +31,12 @@ class FeedForward(keras.layers.Layer):
         "Attention Is All You Need", Section 3.3.
     """
 
-    def __init__(self, d_ff, activation="relu", **kwargs):
+    def __init__(self, d_ff: int, activation: str = "relu", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.d_ff = d_ff
         self.activation = activation
 
-    def build(self, input_shape):
+    def build(self, input_shape: Shape) -> None:
         d_model = input_shape[-1]
         self.inner = keras.layers.Dense(
             self.d_ff, self.activation, dtype=self.dtype_policy, name="inner"
@@ -42,9 +45,9 @@ class FeedForward(keras.layers.Layer):
         self.outer = keras.layers.Dense(d_model, dtype=self.dtype_policy, name="outer")
         self.outer.build((*input_shape[:-1], self.d_ff))
 
-    def call(self, x):
+    def call(self, x: Tensor) -> Tensor:
         rows = self.outer(self.inner(as_rows(x)))
         return ops.reshape(rows, (-1, *ops.shape(x)[1:]))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "d_ff": self.d_ff, "activation": self.activation}

@@ -5,18 +5,19 @@ the layers below and passed on as explicit arguments named `attention_mask`: an 
 `mask` would start Keras's implicit `_keras_mask`, which is never used.
 """
 
+from typing import Any, Self
+
 import keras
 from keras import ops
 
-from keras_transformer.layers.serialization import register
+from keras_transformer.layers.serialization import register, without_pad_id
+from keras_transformer.tensors import Tensor
+from keras_transformer.text.vocabulary import PAD_ID
 
 
 @register
 class PaddingMask(keras.layers.Layer):
     """Lets every query attend to the real tokens of a sequence, and to no padding.
-
-    Args:
-        pad_id: The id that fills a batch.
 
     Call arguments:
         ids: int `[batch, length]`.
@@ -30,15 +31,12 @@ class PaddingMask(keras.layers.Layer):
         [[[[True, True, False]]]]
     """
 
-    def __init__(self, pad_id: int = 0, **kwargs):
-        super().__init__(**kwargs)
-        self.pad_id = pad_id
+    def call(self, ids: Tensor) -> Tensor:
+        return ops.expand_dims(ops.not_equal(ids, PAD_ID), (1, 2))
 
-    def call(self, ids):
-        return ops.expand_dims(ops.not_equal(ids, self.pad_id), (1, 2))
-
-    def get_config(self):
-        return {**super().get_config(), "pad_id": self.pad_id}
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return super().from_config(without_pad_id(config))
 
 
 @register
@@ -57,7 +55,7 @@ class CausalMask(keras.layers.Layer):
         [[[[True, False], [True, True]]]]
     """
 
-    def call(self, ids):
+    def call(self, ids: Tensor) -> Tensor:
         position = ops.arange(ops.shape(ids)[1])
         mask = ops.expand_dims(position, 1) >= ops.expand_dims(position, 0)
         return ops.expand_dims(mask, (0, 1))
@@ -66,9 +64,6 @@ class CausalMask(keras.layers.Layer):
 @register
 class DecoderMask(keras.layers.Layer):
     """The causal and the padding mask combined, for the decoder's self-attention.
-
-    Args:
-        pad_id: The id that fills a batch.
 
     Call arguments:
         ids: int `[batch, length]`.
@@ -82,14 +77,14 @@ class DecoderMask(keras.layers.Layer):
         [[[[True, False], [True, False]]]]
     """
 
-    def __init__(self, pad_id: int = 0, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.pad_id = pad_id
-        self.padding = PaddingMask(pad_id)
+        self.padding = PaddingMask()
         self.causal = CausalMask()
 
-    def call(self, ids):
+    def call(self, ids: Tensor) -> Tensor:
         return ops.logical_and(self.padding(ids), self.causal(ids))
 
-    def get_config(self):
-        return {**super().get_config(), "pad_id": self.pad_id}
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return super().from_config(without_pad_id(config))

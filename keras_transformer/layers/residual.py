@@ -1,8 +1,11 @@
-"""The residual connection around each sub-layer (Sections 3.1 and 5.4)."""
+"""The residual connection around each sub-layer (Section 3.1, Section 5.4)."""
+
+from typing import Any
 
 import keras
 
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Shape, Tensor
 
 
 @register
@@ -33,10 +36,11 @@ class Residual(keras.layers.Layer):
         >>> y = residual(x, FeedForward(256)(residual.enter(x)))
 
     Reference:
-        "Attention Is All You Need", Sections 3.1 and 5.4; pre-norm: arXiv 2002.04745.
+        "Attention Is All You Need", Section 3.1; of the dropout, Section 5.4; of pre-norm, "On
+        Layer Normalization in the Transformer Architecture", arXiv 2002.04745.
     """
 
-    def __init__(self, dropout, norm_first=False, **kwargs):
+    def __init__(self, dropout: float, norm_first: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.norm_first = norm_first
@@ -46,18 +50,22 @@ class Residual(keras.layers.Layer):
         )
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
-    def build(self, x_shape, sublayer_output_shape=None):
+    def build(
+        self,
+        x_shape: Shape,
+        sublayer_output_shape: Shape | None = None,
+    ) -> None:
         self.norm.build(x_shape)
 
-    def enter(self, x):
+    def enter(self, x: Tensor) -> Tensor:
         """Returns what the sub-layer reads, `[batch, length, d_model]`."""
         return self.norm(x) if self.norm_first else x
 
-    def call(self, x, sublayer_output, training=None):
+    def call(self, x: Tensor, sublayer_output: Tensor, training: bool | None = None) -> Tensor:
         x = x + self.dropout(sublayer_output, training=training)
         return x if self.norm_first else self.norm(x)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "dropout": self.dropout_rate,

@@ -6,8 +6,10 @@ some twenty graph nodes and as many for the gradient. On rows it is one matrix p
 
 from keras import ops
 
+from keras_transformer.tensors import Tensor
 
-def as_rows(x):
+
+def as_rows(x: Tensor) -> Tensor:
     """Reshapes `[..., width]` to `[tokens, width]`.
 
     Example:

@@ -1,27 +1,25 @@
-"""The Transformer (Figure 1) as a subclassed Keras model."""
+"""The Transformer (Section 3 and Figure 1) as a subclassed Keras model."""
 
 import dataclasses
-
-import keras
-from keras import ops
+from typing import Any
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import (
     Decoder,
     DecoderMask,
-    EmbeddingSum,
     Encoder,
     PaddingMask,
+    PositionalSum,
     TokenEmbedding,
 )
-from keras_transformer.layers.beams import take_beams
-from keras_transformer.layers.cache import fill_up, newest_slots, resize
 from keras_transformer.layers.serialization import register
-from keras_transformer.models.training_step import TokenNormalizedModel
+from keras_transformer.models.token_normalized import TokenNormalizedModel
+from keras_transformer.models.transformer_decoding import TransformerDecoding
+from keras_transformer.tensors import Tensor
 
 
 @register
-class Transformer(TokenNormalizedModel):
+class Transformer(TransformerDecoding, TokenNormalizedModel):
     """Encoder and decoder with their embeddings: source and target ids in, logits out.
 
     Ids are 0 for padding; the target is shifted by one for teacher forcing, so that its first id is
@@ -56,11 +54,9 @@ class Transformer(TokenNormalizedModel):
         "Attention Is All You Need", Section 3 and Figure 1.
     """
 
-    def __init__(self, config, **kwargs):
+    def __init__(self, config: TransformerConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.config = (
-            config if isinstance(config, TransformerConfig) else TransformerConfig(**config)
-        )
+        self.config = TransformerConfig.of(config)
         self._make_embeddings()
         part = {"dtype": self.dtype_policy}
         self.padding_mask = PaddingMask(name="padding_mask")
@@ -69,14 +65,14 @@ class Transformer(TokenNormalizedModel):
         self.decoder = Decoder(self.config, name="decoder", **part)
         self.build()
 
-    def _make_embeddings(self):
+    def _make_embeddings(self) -> None:
         config, part = self.config, {"dtype": self.dtype_policy}
 
-        def token_embedding(vocab_size, name):
+        def token_embedding(vocab_size: int, name: str) -> TokenEmbedding:
             return TokenEmbedding(vocab_size, config.d_model, name=name, **part)
 
-        def embedding_sum(name):
-            return EmbeddingSum(
+        def positional_sum(name: str) -> PositionalSum:
+            return PositionalSum(
                 config.positions, config.max_length, config.dropout, name=name, **part
             )
 
@@ -90,10 +86,10 @@ class Transformer(TokenNormalizedModel):
             self.output_embedding = self.target_embedding
         else:
             self.output_embedding = token_embedding(config.vocab_size, "output_embedding")
-        self.source_sum = embedding_sum("source_sum")
-        self.target_sum = embedding_sum("target_sum")
+        self.source_sum = positional_sum("source_sum")
+        self.target_sum = positional_sum("target_sum")
 
-    def build(self, input_shape=None):
+    def build(self, input_shape: Any = None) -> None:
         """Creates all variables; their shapes follow from the configuration alone."""
         hidden = (None, None, self.config.d_model)
         for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
@@ -104,7 +100,12 @@ class Transformer(TokenNormalizedModel):
         self.decoder.build(hidden, hidden)
         self.built = True
 
-    def call(self, inputs, training=None, return_attention_weights=False):
+    def call(
+        self,
+        inputs: dict[str, Tensor],
+        training: bool | None = None,
+        return_attention_weights: bool = False,
+    ) -> Any:
         source, target = inputs["source"], inputs["target"]
         memory, encoder_weights = self._encode(source, training)
         logits, decoder_weights, cross_weights = self._decode(target, memory, source, training)
@@ -116,7 +117,24 @@ class Transformer(TokenNormalizedModel):
             "cross": cross_weights,
         }
 
-    def encode(self, source, training=None):
+    def _encode(self, source: Tensor, training: bool | None) -> tuple[Tensor, list[Tensor]]:
+        x = self.source_sum(self.source_embedding(source), training=training)
+        return self.encoder(x, attention_mask=self.padding_mask(source), training=training)
+
+    def _decode(
+        self, target: Tensor, memory: Tensor, source: Tensor, training: bool | None
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        x = self.target_sum(self.target_embedding(target), training=training)
+        x, decoder_weights, cross_weights = self.decoder(
+            x,
+            memory,
+            attention_mask=self.decoder_mask(target),
+            cross_attention_mask=self.padding_mask(source),
+            training=training,
+        )
+        return self.output_embedding(x, reverse=True), decoder_weights, cross_weights
+
+    def encode(self, source: Tensor, training: bool | None = None) -> Tensor:
         """Encodes source ids.
 
         Args:
@@ -128,7 +146,9 @@ class Transformer(TokenNormalizedModel):
         """
         return self._encode(source, training)[0]
 
-    def decode(self, target, memory, source, training=None):
+    def decode(
+        self, target: Tensor, memory: Tensor, source: Tensor, training: bool | None = None
+    ) -> Tensor:
         """Gives the logits of all target positions at once.
 
         Args:
@@ -143,116 +163,5 @@ class Transformer(TokenNormalizedModel):
         """
         return self._decode(target, memory, source, training)[0]
 
-    def start_decoding(self, source, max_length, beam_size=1, coverage=False, memory_length=None):
-        """Encodes a source and prepares a state for `decode_step`.
-
-        Args:
-            source: int `[batch, source_length]`.
-            max_length: Steps to make room for; `resize_decoding` can make more.
-            beam_size: Hypotheses of each sentence.
-            coverage: Whether to sum up, in `state["coverage"]`, the attention of each hypothesis to
-                each source token: float `[batch, beam, source_length]`, from the last layer, mean
-                of its heads.
-            memory_length: Length to fill the memory up to, so that the shapes of all steps are the
-                same for every source; None for that of the source.
-
-        Returns:
-            A dict of tensors. Keys and values of the memory are projected here, once, and all
-            hypotheses of a sentence read the same.
-        """
-        memory = self.encode(source, training=False)
-        batch_size, slots = ops.shape(source)[0], max_length * beam_size
-        keys_values, memory_mask = self.decoder.keys_values(memory), self.padding_mask(source)
-        if memory_length is not None:
-            keys_values = keras.tree.map_structure(
-                lambda x: fill_up(x, batch_size, memory_length, axis=2), keys_values
-            )
-            memory_mask = fill_up(memory_mask, batch_size, memory_length, axis=3)
-        state = {
-            "index": ops.zeros((), "int32"),
-            "past": ops.zeros((batch_size, beam_size, slots), "bool"),
-            "caches": self.decoder.empty_caches(batch_size, slots),
-            "keys_values": keys_values,
-            "memory_mask": memory_mask,
-            "output_kernel": self.output_embedding.output_kernel(),
-        }
-        if coverage:
-            shape = (batch_size, beam_size, ops.shape(memory_mask)[3])
-            state["coverage"] = ops.zeros(shape, self.compute_dtype)
-        return state
-
-    def decode_step(self, tokens, parents, state):
-        """Gives the logits of each hypothesis's next token.
-
-        Args:
-            tokens: int `[batch, beam]`, the newest token of each hypothesis.
-            parents: int `[batch, beam]`, which hypothesis of the last step each one continues.
-            state: From `start_decoding` or the last `decode_step`.
-
-        Returns:
-            float32 logits `[batch, beam, vocab_size]` and the new state.
-        """
-        index, (batch_size, beam_size, num_slots) = state["index"], ops.shape(state["past"])
-        slots = newest_slots(index, batch_size, beam_size, self.config.num_heads)
-        own = ops.equal(slots[:, :, 0, 2:], ops.arange(num_slots, dtype="int32"))
-        past = ops.logical_or(take_beams(state["past"], parents), own)
-        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))
-        x = self.target_sum(x, start=index, training=False)
-        x = ops.reshape(x, (-1, beam_size, self.config.d_model))
-        x, cross_weights, caches = self.decoder.step(
-            x,
-            state["caches"],
-            state["keys_values"],
-            slots,
-            attention_mask=ops.expand_dims(past, 1),
-            cross_attention_mask=state["memory_mask"],
-        )
-        logits = self.output_embedding.logits(x, state["output_kernel"])
-        state = {**state, "index": index + 1, "past": past, "caches": caches}
-        if "coverage" in state:
-            attended = ops.mean(cross_weights[-1], axis=1)
-            state["coverage"] = take_beams(state["coverage"], parents) + attended
-        return logits, state
-
-    def resize_decoding(self, state, rows, max_length):
-        """Keeps some of the sentences and makes room for more steps.
-
-        Args:
-            state: From `start_decoding` or `decode_step`.
-            rows: int `[kept]`, the sentences to keep.
-            max_length: Steps to have room for, at least as many as now.
-
-        Returns:
-            The state of those sentences.
-        """
-        slots = max_length * ops.shape(state["past"])[1]
-
-        def change(names, function):
-            parts = {name: state[name] for name in names if name in state}
-            return keras.tree.map_structure(function, parts)
-
-        return {
-            **state,
-            **change(["past", "caches"], lambda x: resize(x, rows, slots)),
-            **change(
-                ["keys_values", "memory_mask", "coverage"], lambda x: ops.take(x, rows, axis=0)
-            ),
-        }
-
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}
-
-    def _encode(self, source, training):
-        x = self.source_sum(self.source_embedding(source), training=training)
-        return self.encoder(x, attention_mask=self.padding_mask(source), training=training)
-
-    def _decode(self, target, memory, source, training):
-        x = self.target_sum(self.target_embedding(target), training=training)
-        x, decoder_weights, cross_weights = self.decoder(
-            x,
-            memory,
-            attention_mask=self.decoder_mask(target),
-            cross_attention_mask=self.padding_mask(source),
-            training=training,
-        )
-        return self.output_embedding(x, reverse=True), decoder_weights, cross_weights

@@ -1,1 +1,1 @@
-"""Subword text: the special ids, the training of a vocabulary and the in-graph tokenizer."""
+"""Subword text: the special ids, vocabularies learned and enlarged, and the in-graph tokenizer."""

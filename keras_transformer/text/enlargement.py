@@ -2,8 +2,8 @@
 
 The old pieces keep their ids, and their merges come first, so that text of the old corpus is cut as
 before wherever no new merge applies. New merges are learned on the new corpus as the old vocabulary
-cuts it, not by another vocabulary of that corpus: pieces of such a one are often out of reach of
-the old merges (arXiv 2512.03989).
+cuts it. Pieces of a second vocabulary, learned on that corpus by itself, would often be out of
+reach of the old merges (arXiv 2512.03989).
 """
 
 import io
@@ -35,8 +35,8 @@ def enlarge_sentencepiece(
         model: The serialized SentencePiece model; it stays as it is.
         lines: Sentences of the new corpus; read once, as a stream.
         vocab_size: Pieces of the enlarged vocabulary, the old ones included.
-        character_coverage: Fraction of the corpus that the pieces and characters with a piece have
-            to cover. What is rarer gets no new piece.
+        character_coverage: Fraction of the corpus that old pieces and characters with a new piece
+            have to cover; rarer characters get no piece.
         max_sentences: Longer corpora are sampled uniformly down to this many lines.
         seed: Seed of that sample.
 
@@ -86,7 +86,7 @@ def enlarge_sentencepiece(
 
 
 def cut_new_pieces(old: bytes, new: bytes) -> dict[int, list[int]]:
-    """Cuts the pieces that an enlarged vocabulary has more by the old vocabulary.
+    """Spells the pieces that were added to a vocabulary in the old pieces.
 
     Args:
         old: The serialized SentencePiece model.
@@ -125,7 +125,7 @@ def _count_words(model: bytes, sentences: list[str]) -> tuple[Counter[str], list
     """
     proto = _parse(model)
     numbers = {piece.piece: number for number, piece in enumerate(proto.pieces)}
-    processor, words = _processor(model), Counter()
+    processor, words = _processor(model), Counter[str]()
     for sentence in sentences:
         pieces = processor.encode(sentence, out_type=str)
         # A run of unknown characters comes as one.
@@ -138,7 +138,8 @@ def _count_words(model: bytes, sentences: list[str]) -> tuple[Counter[str], list
 
 def _words(units: Iterable[str]) -> Iterator[list[str]]:
     """Groups what may be merged: letters, digits or signs of one word, as in training."""
-    word, kind = [], ""
+    word: list[str] = []
+    kind = ""
     for unit in units:
         own = _kind(unit)
         if unit.startswith(_SPACE) or (own and kind and own != kind):
@@ -169,7 +170,7 @@ def _new_pieces(
         model_writer=learned,
         input_format="tsv",
         model_type="bpe",
-        # All symbols become pieces here, and some merges give a piece that there is.
+        # All symbols become pieces here, and some merges give a piece that exists already.
         vocab_size=1 + len(alphabet) + room + room // 10 + 10,
         hard_vocab_limit=False,
         character_coverage=character_coverage,

@@ -1,8 +1,8 @@
 """Subword regularisation: the same text, cut into other pieces at each reading.
 
 SentencePiece has it too, but salts its random numbers anew in each process, so that no run could be
-repeated or resumed. Here the caller's generator draws. A word takes few draws, and what follows
-from them is remembered: most words of a corpus are looked up.
+repeated or resumed. Here the caller's generator draws. A word takes few draws, and the ids that
+follow from them are remembered, so that most words of a corpus are looked up.
 """
 
 import bisect
@@ -12,6 +12,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,12 +23,27 @@ Pieces = Mapping[str, tuple[int, float]]
 
 _SPACE = "\u2581"
 _DRAWS = 4096
-# Results of words that are remembered, in at most about 250 MiB.
+# Words whose results are remembered; these take about 250 MiB at most.
 _REMEMBERED = 2**16
 # Longer words, such as a line of a script without spaces, hardly ever come again.
 _LONGEST_REMEMBERED = 32
 # SentencePiece's penalty on a character without a piece, in nats below the rarest piece.
 _UNKNOWN_PENALTY = 10.0
+
+
+# For each end in a word, from 0: the bounds between the shares of [0, 1) of the pieces that end
+# there, where each of these pieces starts, and its ids.
+Lattice = list[tuple[list[float], list[int], list[Ids]]]
+
+
+class _Method(Protocol):
+    """What draws the ids of a word, and what it draws them by."""
+
+    def draws(self, rng: np.random.Generator) -> Iterator[Any]:
+        """Yields without end what `sample` takes."""
+
+    def sample(self, word: str, draws: Iterator[Any]) -> Ids:
+        """Draws the ids of a word."""
 
 
 class SubwordSampler:
@@ -53,7 +69,7 @@ class SubwordSampler:
         "BPE-Dropout", arXiv 1910.13267; "Subword Regularization", arXiv 1804.10959.
     """
 
-    def __init__(self, model: bytes, dropout: float):
+    def __init__(self, model: bytes, dropout: float) -> None:
         import sentencepiece
         from sentencepiece import sentencepiece_model_pb2
 
@@ -61,6 +77,7 @@ class SubwordSampler:
             raise ValueError(f"`dropout` must be in (0, 1). Received: dropout={dropout}")
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         kind = proto.trainer_spec.model_type
+        methods: dict[int, Callable[..., _Method]]
         methods = {proto.trainer_spec.BPE: BpeDropout, proto.trainer_spec.UNIGRAM: UnigramSampling}
         piece_types = proto.SentencePiece.Type
         if kind not in methods or any(p.type == piece_types.USER_DEFINED for p in proto.pieces):
@@ -93,7 +110,7 @@ class SubwordSampler:
         texts = [line.encode() if isinstance(line, str) else bytes(line) for line in lines]
         return [self._line(text.decode(), draws) for text in self._processor.normalize(texts)]
 
-    def _line(self, text: str, draws: Iterator) -> list[int]:
+    def _line(self, text: str, draws: Iterator[Any]) -> list[int]:
         sample = self._method.sample
         ids = [number for word in self._words.findall(text) for number in sample(word, draws)]
         if UNK_ID in ids:
@@ -112,9 +129,9 @@ class SubwordSampler:
 class BpeDropout:
     """Byte-pair merges, each left out with a probability (BPE-Dropout, Algorithm 1).
 
-    Time after time the best merge is made of those that are not left out; the others come up again,
-    until all that there are have been left out at once. A segmentation is a function of the word
-    and of the merges that are left out, counted in the order in which they come up.
+    In each round merges come up from the best to the worst, until one is not left out and is made.
+    The last round leaves out all merges that are possible. So a segmentation is a function of the
+    word and of the merges that are left out, counted in the order in which they come up.
 
     Args:
         pieces: Id and score of each piece; the highest score is merged first.
@@ -122,7 +139,7 @@ class BpeDropout:
         dropout: The probability.
     """
 
-    def __init__(self, pieces: Pieces, spell_unknown: Callable[[str], Ids], dropout: float):
+    def __init__(self, pieces: Pieces, spell_unknown: Callable[[str], Ids], dropout: float) -> None:
         self._ids = {piece: (number,) for piece, (number, _) in pieces.items()}
         self._ranks = {piece: -score for piece, (_, score) in pieces.items()}
         self._spell_unknown = spell_unknown
@@ -130,7 +147,7 @@ class BpeDropout:
         self._remembered = functools.lru_cache(_REMEMBERED)(self._merged)
 
     def draws(self, rng: np.random.Generator) -> Iterator[int]:
-        """Yields numbers of merges, up to and with the next that is left out."""
+        """Yields without end how many merges come up until one is left out, that one included."""
         while True:
             yield from rng.geometric(self._dropout, _DRAWS).tolist()
 
@@ -138,7 +155,8 @@ class BpeDropout:
         """Draws the ids of a word."""
         if len(word) > _LONGEST_REMEMBERED:
             return self._merged(word, itertools.accumulate(draws, initial=next(draws) - 1))[0]
-        left_out, number = (), -1
+        left_out: Ids = ()
+        number = -1
         while True:
             ids, merges = self._remembered(word, left_out)
             number += next(draws)
@@ -194,7 +212,7 @@ class UnigramSampling:
         alpha: The power; near 0 all segmentations are alike.
     """
 
-    def __init__(self, pieces: Pieces, spell_unknown: Callable[[str], Ids], alpha: float):
+    def __init__(self, pieces: Pieces, spell_unknown: Callable[[str], Ids], alpha: float) -> None:
         self._ids = {piece: (number,) for piece, (number, _) in pieces.items()}
         self._scores = {piece: alpha * score for piece, (_, score) in pieces.items()}
         self._unknown = min(self._scores.values()) - alpha * _UNKNOWN_PENALTY
@@ -203,7 +221,7 @@ class UnigramSampling:
         self._remembered = functools.lru_cache(_REMEMBERED)(self._lattice)
 
     def draws(self, rng: np.random.Generator) -> Iterator[float]:
-        """Yields numbers in [0, 1)."""
+        """Yields numbers in [0, 1) without end."""
         while True:
             yield from rng.random(_DRAWS).tolist()
 
@@ -219,14 +237,10 @@ class UnigramSampling:
             end = starts[place]
         return tuple(itertools.chain.from_iterable(reversed(spelled)))
 
-    def _lattice(self, word: str) -> list[tuple[list[float], list[int], list[Ids]]]:
-        """Lists, for each end of a piece, the pieces that end there and their probabilities.
-
-        Returns:
-            For each end, from 0: the bounds between the pieces' shares of [0, 1), where each of
-            them starts, and its ids.
-        """
-        lattice, log_masses = [([], [], [])], [0.0]
+    def _lattice(self, word: str) -> Lattice:
+        """Lists, for each end of a piece, the pieces that end there and their probabilities."""
+        lattice: Lattice = [([], [], [])]
+        log_masses = [0.0]
         for end in range(1, len(word) + 1):
             starts, ids, logs = [], [], []
             for start in range(max(0, end - self._longest), end):
@@ -244,5 +258,5 @@ class UnigramSampling:
 
 @functools.lru_cache(maxsize=4)
 def subword_sampler(model: bytes, dropout: float) -> SubwordSampler:
-    """Returns the sampler of a model, the same one with what it remembers at each call."""
+    """Returns the sampler of a model; later calls get the same one, with what it remembers."""
     return SubwordSampler(model, dropout)

@@ -44,7 +44,7 @@ class SubwordTokenizer(tf.Module):
         [b'the cat', b'']
     """
 
-    def __init__(self, model: bytes, name: str | None = None):
+    def __init__(self, model: bytes, name: str | None = None) -> None:
         super().__init__(name=name)
         # Imported here, so that TF Text is needed only where a tokenizer is.
         import tensorflow_text
@@ -62,14 +62,14 @@ class SubwordTokenizer(tf.Module):
         return cls(train_sentencepiece(lines, vocab_size, **options))
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> "SubwordTokenizer":
+    def load(cls, path: str | os.PathLike[str]) -> "SubwordTokenizer":
         """Reads a model written by `save` or by SentencePiece itself."""
         try:
             return cls(Path(path).read_bytes())
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from error
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the SentencePiece model; the file appears whole or not at all."""
         write_atomically(path, self.model)
 
@@ -165,7 +165,7 @@ class _SharedSentencepiece(tf.saved_model.experimental.TrackableResource):
     TensorFlow's kernel cache: `keras.utils.set_random_seed` clears that.
     """
 
-    def __init__(self, model: bytes):
+    def __init__(self, model: bytes) -> None:
         super().__init__()
         self._model = model
         _ = self.resource_handle  # Reading it creates the resource.

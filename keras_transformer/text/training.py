@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from keras_transformer.data.shuffling import sampled
+from keras_transformer.streams.shuffling import sampled
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 ALGORITHMS = ("bpe", "unigram")

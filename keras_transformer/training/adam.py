@@ -1,9 +1,13 @@
 """Adam with TensorFlow's fused update kernel."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Tensor
 
 
 @register
@@ -25,14 +29,18 @@ class FusedAdam(keras.optimizers.Adam):
         >>> optimizer = FusedAdam(learning_rate=1e-3, beta_2=0.98, epsilon=1e-9)
     """
 
-    def __init__(self, *args, name="adam", **kwargs):
+    def __init__(self, *args: Any, name: str = "adam", **kwargs: Any) -> None:
         super().__init__(*args, name=name, **kwargs)
         if self.amsgrad:
             raise ValueError(
                 "`amsgrad` is not supported; use keras.optimizers.Adam. Received: amsgrad=True"
             )
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(
+        self,
+        grads: Sequence[Tensor | None],
+        trainable_variables: Sequence[keras.Variable] | None = None,
+    ) -> None:
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
@@ -44,7 +52,9 @@ class FusedAdam(keras.optimizers.Adam):
             self._bias_correction = ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
         super().apply(grads, trainable_variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
         if keras.backend.backend() != "tensorflow":
             super().update_step(gradient, variable, learning_rate)
             return
@@ -52,7 +62,7 @@ class FusedAdam(keras.optimizers.Adam):
 
         index = self._get_variable_index(variable)
 
-        def scalar(value):
+        def scalar(value: float | Tensor) -> Tensor:
             return ops.cast(value, variable.dtype)
 
         tf.raw_ops.ResourceApplyAdam(
@@ -71,7 +81,7 @@ class FusedAdam(keras.optimizers.Adam):
         )
 
 
-def _handle(variable):
+def _handle(variable: Any) -> Tensor:
     """Returns the resource of a Keras or TensorFlow variable; in a replica, that replica's."""
     if isinstance(variable, keras.Variable):
         variable = variable.value

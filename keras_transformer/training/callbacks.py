@@ -1,18 +1,17 @@
-"""What happens beside the steps of `fit`: throughput, translations and checkpoints."""
+"""What happens beside the steps of `fit`: throughput, the moving average and checkpoints."""
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_transformer.config import TrainingConfig
-from keras_transformer.evaluation import score_corpus
+from keras_transformer.runs.progress import Progress
 from keras_transformer.training.metrics import TokenMean
 from keras_transformer.training.moving_average import MovingAverage
-from keras_transformer.training.progress import Progress
 from keras_transformer.training.state import TrainingState
 
 
@@ -26,18 +25,18 @@ class Throughput(keras.callbacks.Callback):
         >>> history = model.fit(dataset, callbacks=[Throughput()])
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter):
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         super().__init__()
         self.clock = clock
         self._in_epoch = False
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._started = self._read_at = self.clock()
         self._rate = 0.0
         # Those of an earlier process, if the epoch was resumed in its midst.
         self._before = next((metric.count for metric in self._counters()), 0.0)
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._in_epoch = True
         self._stopped = self.clock()
         # The count lives on the device; reading it at every step would make the steps wait.
@@ -46,11 +45,11 @@ class Throughput(keras.callbacks.Callback):
         if logs is not None:
             logs["tokens_per_second"] = self._rate
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         # Validation follows the epoch's last step, and resets the metrics' count.
         self._finish()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._finish()
         if logs is not None:
             logs["tokens_per_second"] = self._rate
@@ -91,58 +90,16 @@ class ValidateAverage(keras.callbacks.Callback):
         >>> history = model.fit(dataset, callbacks=[ValidateAverage(average)])
     """
 
-    def __init__(self, average: MovingAverage):
+    def __init__(self, average: MovingAverage) -> None:
         super().__init__()
         self._average = average
         self._validation = contextlib.ExitStack()
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._validation.enter_context(self._average.in_model())
 
-    def on_test_end(self, logs=None):
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         self._validation.close()
-
-
-class ValidationBleu(keras.callbacks.Callback):
-    """Translates validation sentences after each epoch: `val_bleu`, `val_chrf` and samples.
-
-    Args:
-        translate: Takes sentences, gives translations.
-        pairs: Sources with their references.
-        samples: Translations that are printed.
-        tokenize: sacreBLEU's tokenizer.
-
-    Example:
-        >>> history = model.fit(dataset, callbacks=[ValidationBleu(translator, pairs)])
-    """
-
-    def __init__(
-        self,
-        translate: Callable[[Sequence[str]], list[str]],
-        pairs: Sequence[tuple[str, str]],
-        samples: int = 3,
-        tokenize: str = "13a",
-    ):
-        super().__init__()
-        self.translate = translate
-        self.sources, self.references = map(list, zip(*pairs, strict=True))
-        self.samples = samples
-        self.tokenize = tokenize
-
-    def on_epoch_end(self, epoch, logs=None):
-        scores = self.score()
-        if logs is not None:
-            logs.update(scores)
-
-    def score(self) -> dict[str, float]:
-        """Returns `val_bleu` and `val_chrf` of the model as it is now, and prints samples."""
-        translations = self.translate(self.sources)
-        score = score_corpus(translations, self.references, self.tokenize)
-        print(f"\nvalid: {score}")
-        rows = zip(self.sources, self.references, translations, strict=True)
-        for source, reference, translation in list(rows)[: self.samples]:
-            print(f"  source      {source}\n  reference   {reference}\n  translation {translation}")
-        return {"val_bleu": score.bleu, "val_chrf": score.chrf}
 
 
 class StopAtNonFinite(keras.callbacks.Callback):
@@ -157,13 +114,13 @@ class StopAtNonFinite(keras.callbacks.Callback):
         >>> callbacks = [TrackProgress(state), StopAtNonFinite(state)]
     """
 
-    def __init__(self, state: TrainingState):
+    def __init__(self, state: TrainingState) -> None:
         super().__init__()
         self.state = state
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         # The mean so far, which stays infinite or NaN from the first such loss on.
-        self.state.require(self.state.progress, "loss", [logs["loss"]])
+        self.state.require(self.state.progress, "loss", [(logs or {})["loss"]])
 
 
 class TrackProgress(keras.callbacks.Callback):
@@ -178,14 +135,14 @@ class TrackProgress(keras.callbacks.Callback):
         >>> history = model.fit(dataset, callbacks=[TrackProgress(state)])
     """
 
-    def __init__(self, state: TrainingState):
+    def __init__(self, state: TrainingState) -> None:
         super().__init__()
         self.state = state
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._results = self.model.get_metrics_result() if self.state.begin_epoch() else {}
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._results = {}
         self.state.progress = self.state.progress.after_batch()
         if logs is not None:
@@ -193,13 +150,13 @@ class TrackProgress(keras.callbacks.Callback):
             # may come as a vector of one.
             logs.update({name: float(np.ravel(value)[0]) for name, value in logs.items()})
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         self.state.hold_sums()
 
-    def on_test_batch_end(self, batch, logs=None):
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self.state.stop_if_interrupted()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         # Resumed after the last batch of an epoch, Keras has no step to take results from.
         if logs is not None:
             logs.update({name: float(value) for name, value in self._results.items()})
@@ -212,6 +169,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
         state: The training.
         config: Of it: `checkpoint_steps`, `checkpoint_minutes`, `max_steps` and `early_stopping`.
         score: Gives metrics of the model as it is within an epoch.
+        score_to_improve: Takes the metrics of an epoch; gives what early stopping by the score
+            looks at, of which more is better, or None.
         clock: Gives the time in seconds.
 
     Example:
@@ -224,16 +183,18 @@ class SaveCheckpoints(keras.callbacks.Callback):
         state: TrainingState,
         config: TrainingConfig,
         score: Callable[[], Mapping[str, float]] = dict,
+        score_to_improve: Callable[[Mapping[str, float]], float | None] = lambda metrics: None,
         clock: Callable[[], float] = time.monotonic,
-    ):
+    ) -> None:
         super().__init__()
         self.state = state
         self.config = config
         self.score = score
+        self.score_to_improve = score_to_improve
         self.clock = clock
         self._saved_at = clock()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         every = self.config.checkpoint_steps
         self.state.stop_if_interrupted()
         if is_last_step(self.state.progress, self.config):
@@ -245,9 +206,11 @@ class SaveCheckpoints(keras.callbacks.Callback):
         elif self.state.replicas.agree(self._is_due()):
             self._save()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if not is_last_step(self.state.progress, self.config):
-            self.state.end_epoch(score_to_improve(logs, self.config.early_stopping))
+            by_score = self.config.early_stopping == "score"
+            improves = self.score_to_improve if by_score else loss_to_improve
+            self.state.end_epoch(improves(logs or {}))
         self._save(logs)
         self.state.stop_if_interrupted()
 
@@ -270,7 +233,7 @@ class OneEpoch(keras.callbacks.Callback):
         >>> history = model.fit(dataset, initial_epoch=2, epochs=10, callbacks=[OneEpoch()])
     """
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.model.stop_training = True
 
 
@@ -279,7 +242,7 @@ def is_last_step(progress: Progress, config: TrainingConfig) -> bool:
     return config.max_steps is not None and progress.step >= config.max_steps
 
 
-def score_to_improve(metrics: Mapping[str, float], name: Literal["bleu", "loss"]) -> float | None:
-    """Returns what early stopping looks at, of which more is better; None if it is not there."""
-    value = metrics.get(f"val_{name}")
-    return -value if value is not None and name == "loss" else value
+def loss_to_improve(metrics: Mapping[str, float]) -> float | None:
+    """Returns what early stopping by the loss looks at, of which more is better, if it is there."""
+    value = metrics.get("val_loss")
+    return None if value is None else -value

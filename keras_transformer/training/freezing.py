@@ -51,7 +51,7 @@ def _path(variable: keras.Variable) -> str:
     return variable.path.partition("/")[2]
 
 
-def _pattern(name: str) -> re.Pattern:
+def _pattern(name: str) -> re.Pattern[str]:
     text = ".*".join(re.escape(part) for part in name.strip("/").split("*"))
     return re.compile(f"{text}(/.*)?")
 

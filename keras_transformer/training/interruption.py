@@ -38,9 +38,9 @@ class Interruption:
         SIGTERM
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self._previous: dict[signal.Signals, Callable | int | None] = {}
+        self._previous: dict[signal.Signals, Callable[..., Any] | int | None] = {}
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
@@ -56,9 +56,10 @@ class Interruption:
         self.received = signal.Signals(number)
         # A second signal has the effect that it would have had without this context.
         self._restore()
-        # Not `print`, which the handler may have interrupted.
         message = f"\n{self.received.name}: a checkpoint follows; a second one ends without it.\n"
-        os.write(sys.__stderr__.fileno(), message.encode())
+        if sys.__stderr__ is not None:
+            # Not `print`, which the handler may have interrupted.
+            os.write(sys.__stderr__.fileno(), message.encode())
 
     def _restore(self) -> None:
         while self._previous:

@@ -1,12 +1,19 @@
 """Label-smoothed cross-entropy over real tokens (Section 5.4)."""
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import keras
 from keras import ops
 
-from keras_transformer.layers.serialization import register
+from keras_transformer.layers.serialization import register, without_pad_id
+from keras_transformer.tensors import Tensor
+from keras_transformer.text.vocabulary import PAD_ID
 
 
-def label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0):
+def label_smoothed_cross_entropy(
+    labels: Tensor, logits: Tensor, label_smoothing: float = 0.0
+) -> Tensor:
     """Computes the cross-entropy of each token against the smoothed one-hot distribution.
 
     The distribution is (1 - epsilon) at the label plus epsilon / V everywhere, as in Szegedy et al.
@@ -31,7 +38,7 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0):
     vocab_size = logits.shape[-1]
 
     @ops.custom_gradient
-    def cross_entropy(logits):
+    def cross_entropy(logits: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         probabilities = ops.softmax(logits)
         highest = ops.max(logits, axis=-1)
         # logsumexp, of what is there: the highest probability is at least 1 / V.
@@ -40,7 +47,7 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0):
         if label_smoothing:
             loss = loss - label_smoothing * ops.mean(logits, axis=-1)
 
-        def gradient(upstream):
+        def gradient(upstream: Tensor) -> Tensor:
             one_hot = ops.one_hot(labels, vocab_size)
             smoothed = (1.0 - label_smoothing) * one_hot + label_smoothing / vocab_size
             return (probabilities - smoothed) * ops.expand_dims(upstream, -1)
@@ -50,7 +57,7 @@ def label_smoothed_cross_entropy(labels, logits, label_smoothing=0.0):
     return cross_entropy(ops.cast(logits, "float32"))
 
 
-def at_label(labels, logits):
+def at_label(labels: Tensor, logits: Tensor) -> Tensor:
     """Picks the logit of each label.
 
     Args:
@@ -73,10 +80,9 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
 
     Args:
         label_smoothing: epsilon_ls.
-        pad_id: The label of positions that do not count.
 
     Call arguments:
-        y_true: int `[batch, length]`.
+        y_true: int `[batch, length]`, 0 at padding.
         y_pred: float logits `[batch, length, vocab_size]`.
 
     Returns:
@@ -89,20 +95,19 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
         "Attention Is All You Need", Section 5.4.
     """
 
-    def __init__(self, label_smoothing=0.1, pad_id=0, name="loss", **kwargs):
+    def __init__(self, label_smoothing: float = 0.1, name: str = "loss") -> None:
         # `call` gives a scalar already; "sum" leaves a scalar as it is.
         super().__init__(name=name, reduction="sum", dtype="float32")
         self.label_smoothing = label_smoothing
-        self.pad_id = pad_id
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         loss = label_smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
-        real = ops.cast(ops.not_equal(y_true, self.pad_id), "float32")
+        real = ops.cast(ops.not_equal(y_true, PAD_ID), "float32")
         return ops.sum(loss * real) / ops.maximum(ops.sum(real), 1.0)
 
-    def get_config(self):
-        return {
-            "name": self.name,
-            "label_smoothing": self.label_smoothing,
-            "pad_id": self.pad_id,
-        }
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, "label_smoothing": self.label_smoothing}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return super().from_config(without_pad_id(config))

@@ -1,51 +1,40 @@
-"""The fewest parts that a batch must be cut into so that a training step fits into memory.
+"""How many micro-batches a batch needs for a training step to fit into memory.
 
-A process that runs out of memory is killed, on a CPU at least. So each number of parts is tried in
-a process of its own, on the batch shape that takes the most.
+1, 2, 4, ... parts are tried in turn, each with the batch shape that takes the most memory.
 """
 
-import functools
-import json
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-
-from keras_transformer.config import RunConfig, TransformerConfig
 from keras_transformer.data.bucketing import BucketPlan, Shape
-from keras_transformer.text.vocabulary import EOS_ID
 
 _GIB = 2**30
 
 
 def fewest_micro_batches(
-    config: RunConfig,
+    floats_of: Callable[[Shape], int],
     plan: BucketPlan,
+    peak_of: Callable[[int, Shape], float],
     share: float = 0.8,
     available: float | None = None,
-    peak_of: Callable[[int, Shape], float] | None = None,
 ) -> int:
-    """Finds the fewest parts of a batch, of 1, 2, 4, ..., with which a step fits into memory.
+    """Finds the fewest parts, of 1, 2, 4, ..., with which a training step fits into memory.
 
-    Comes before the model is made: what this process has taken is no longer available, and on a
-    GPU that is all there is.
+    Call it before the model is made. What this process has taken is no longer available, and on a
+    GPU TensorFlow takes everything.
 
     Args:
-        config: The run's configuration.
-        plan: Its batch shapes.
-        share: Share of the available memory that a step may take. The rest is for validation, and
-            for what else runs on the machine.
-        available: Bytes; by default what the machine and its control groups leave, and on a GPU
-            as much as the step is given there.
-        peak_of: Takes a number of parts and a shape, gives the bytes that a step takes; by default
-            measured by `measure_peak`.
+        floats_of: Takes a shape, gives about how many floats a step keeps for one of its rows. The
+            most expensive shape is found by it.
+        plan: The batch shapes.
+        peak_of: Takes a number of parts and a shape, gives the bytes that a step takes.
+        share: Share of the available memory that a step may take. The rest is for validation and
+            for other processes.
+        available: Bytes; None for what `available_memory` finds.
 
     Returns:
-        `micro_batches` for this configuration.
+        `micro_batches`.
 
     Raises:
         ValueError: If not even single rows fit.
@@ -53,22 +42,22 @@ def fewest_micro_batches(
     Example:
         >>> def half_a_gib_in_two(parts, shape):
         ...     return 2**30 / parts
-        >>> parts = fewest_micro_batches(config, plan, 0.8, 2**30, half_a_gib_in_two)
+        >>> parts = fewest_micro_batches(math.prod, plan, half_a_gib_in_two, 0.8, 2**30)
         >>> parts
         2
     """
     available = available_memory() if available is None else available
-    peak_of = peak_of or functools.partial(measure_peak, config)
     parts = 1
     while True:
-        shape = _most_expensive(config.model, plan, parts)
+        shape = _most_expensive(floats_of, plan, parts)
         peak = peak_of(parts, shape)
         rows = math.ceil(shape.batch / parts)
         print(
             f"Memory with batches in {parts} parts, the largest {rows} x {shape.source} + "
             f"{shape.target} tokens: {_gib(peak)} of {_gib(share * available)}"
         )
-        if peak <= share * available:
+        # On a GPU both are infinite where the trial found too little memory.
+        if math.isfinite(peak) and peak <= share * available:
             return parts
         if rows == 1:
             raise ValueError(
@@ -79,40 +68,10 @@ def fewest_micro_batches(
         parts *= 2
 
 
-def measure_peak(config: RunConfig, parts: int, shape: Shape) -> float:
-    """Trains two steps in a process of its own.
-
-    Args:
-        config: The run's configuration.
-        parts: Parts that each batch is cut into.
-        shape: The shape of the batches.
-
-    Returns:
-        The most bytes that model, optimizer and step took together; infinity if they were too many.
-
-    Raises:
-        RuntimeError: If the process failed in another way.
-    """
-    trial = {"config": config.to_dict(), "parts": parts, "shape": shape}
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", __name__],
-        input=json.dumps(trial),
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode < 0:
-        # By a signal: of the kernel, or of its own when an allocation failed.
-        return math.inf
-    if done.returncode:
-        raise RuntimeError(f"The trial of a training step failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def available_memory(root: Path = Path("/")) -> float:
-    """Returns the bytes that this process can still take; infinity on a GPU, which is asked by use.
+    """Returns the bytes that this process can still take.
+
+    On a GPU it returns infinity: whether a step fits there is seen by trying it.
 
     Args:
         root: Where `/proc` and `/sys` are.
@@ -125,7 +84,7 @@ def available_memory(root: Path = Path("/")) -> float:
     if tf.config.list_physical_devices("GPU"):
         return math.inf
     try:
-        machine = _fields(root / "proc/meminfo")["MemAvailable"] * 1024
+        machine = status_fields(root / "proc/meminfo")["MemAvailable"] * 1024
     except FileNotFoundError as error:
         raise ValueError(
             "`micro_batches=0` needs to know the memory at hand, which Linux tells in "
@@ -135,7 +94,7 @@ def available_memory(root: Path = Path("/")) -> float:
 
 
 def _left_to_groups(root: Path) -> Iterator[int]:
-    """Yields what each control group of this process, and each that contains it, has left."""
+    """Yields what is left to each control group of this process and to each group around it."""
     for line in (root / "proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         base = root / "sys/fs/cgroup" / controllers
@@ -149,73 +108,19 @@ def _left_to_groups(root: Path) -> Iterator[int]:
                 if (folder / limit).exists() and (most := (folder / limit).read_text()) != "max\n":
                     used = int((folder / usage).read_text())
                     # The kernel gives up cached files when memory is short.
-                    yield int(most) - used + _fields(folder / "memory.stat")[cache]
+                    yield int(most) - used + status_fields(folder / "memory.stat")[cache]
 
 
-def _fields(path: Path) -> dict[str, int]:
+def status_fields(path: Path) -> dict[str, int]:
     """Reads the numbers of a file of lines such as `MemAvailable:  123 kB`."""
     lines = (line.replace(":", " ").split() for line in path.read_text().splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdecimal()}
 
 
-def _most_expensive(model: TransformerConfig, plan: BucketPlan, parts: int) -> Shape:
+def _most_expensive(floats_of: Callable[[Shape], int], plan: BucketPlan, parts: int) -> Shape:
     """Returns the shape of which a part takes the most memory."""
-
-    def floats_of_a_row(shape: Shape) -> int:
-        """About what the backward pass keeps: logits, activations and attention weights."""
-        _, source, target = shape
-        activations = (source + target) * (12 * model.d_model + 2 * model.d_ff)
-        weights = 3 * model.num_heads * (source**2 + target**2 + source * target)
-        return 3 * target * model.vocab_size + model.num_layers * (activations + weights)
-
-    return max(
-        plan.shapes, key=lambda shape: math.ceil(shape.batch / parts) * floats_of_a_row(shape)
-    )
+    return max(plan.shapes, key=lambda shape: math.ceil(shape.batch / parts) * floats_of(shape))
 
 
 def _gib(size: float) -> str:
     return "more than there is" if math.isinf(size) else f"{size / _GIB:.2f} GiB"
-
-
-def _train_two_steps(config: RunConfig, parts: int, shape: Shape) -> float:
-    """Returns the most bytes that model, optimizer and steps took; infinity if too many."""
-    import dataclasses
-
-    import tensorflow as tf
-
-    from keras_transformer import Transformer, compile_model
-    from keras_transformer.training.freezing import freeze
-
-    before = _fields(Path("/proc/self/status"))["VmRSS"]
-    training = dataclasses.replace(config.training, micro_batches=parts)
-    model = Transformer(config.model, dtype=training.precision)
-    freeze(model, training.freeze)
-    compile_model(model, training)
-    rng = np.random.default_rng(0)
-
-    def ids(length: int, vocab_size: int) -> np.ndarray:
-        return rng.integers(EOS_ID, vocab_size, (shape.batch, length), np.int32)
-
-    source = ids(shape.source, config.model.source_vocab_size or config.model.vocab_size)
-    target = ids(shape.target, config.model.vocab_size)
-    batch = {"source": source, "target": target}, target
-    try:
-        model.fit(tf.data.Dataset.from_tensors(batch).repeat(2), verbose=0)
-    except tf.errors.ResourceExhaustedError:
-        return math.inf
-    if tf.config.list_physical_devices("GPU"):
-        return tf.config.experimental.get_memory_info("GPU:0")["peak"]
-    # Of this program: the maximum that `getrusage` gives includes the process that it came from.
-    return (_fields(Path("/proc/self/status"))["VmHWM"] - before) * 1024
-
-
-def _main() -> None:
-    # If memory runs out, this process is the one to end.
-    Path("/proc/self/oom_score_adj").write_text("1000")
-    trial = json.load(sys.stdin)
-    config = RunConfig.from_dict(trial["config"])
-    print(json.dumps(_train_two_steps(config, trial["parts"], Shape(*trial["shape"]))))
-
-
-if __name__ == "__main__":
-    _main()

@@ -1,31 +1,38 @@
 """Metrics over real tokens: accuracy and perplexity."""
 
+from typing import Any, Self
+
 import keras
 from keras import ops
 
-from keras_transformer.layers.serialization import register
+from keras_transformer.layers.serialization import register, without_pad_id
+from keras_transformer.tensors import Tensor
+from keras_transformer.text.vocabulary import PAD_ID
 from keras_transformer.training.loss import at_label, label_smoothed_cross_entropy
 
 
 class TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, whatever the batches they came in.
 
+    Labels are 0 at padding, which does not count.
+
     Args:
-        pad_id: The label of positions that do not count.
+        name: Of the metric, in the history of `fit` for one.
     """
 
-    def __init__(self, pad_id=0, name=None, **kwargs):
+    def __init__(self, name: str | None = None) -> None:
         super().__init__(name=name, dtype="float32")
-        self.pad_id = pad_id
         # Two sums in one variable: each variable lengthens the trace of the training step.
         self.sums = self.add_variable((2,), "zeros", name="sums")
 
-    def values(self, y_true, y_pred):
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """Returns the value of each token, float `[batch, length]`."""
         raise NotImplementedError
 
-    def update_state(self, y_true, y_pred, sample_weight=None):
-        real = ops.cast(ops.not_equal(y_true, self.pad_id), "float32")
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        real = ops.cast(ops.not_equal(y_true, PAD_ID), "float32")
         total = ops.sum(ops.cast(self.values(y_true, y_pred), "float32") * real)
         self.sums.assign_add(ops.stack([total, ops.sum(real)]))
 
@@ -37,14 +44,18 @@ class TokenMean(keras.metrics.Metric):
         parts = getattr(self.sums.value, "values", [self.sums])
         return sum(float(part[1]) for part in parts)
 
-    def result(self):
+    def result(self) -> Tensor:
         return self.sums[0] / ops.maximum(self.sums[1], 1.0)
 
-    def reset_state(self):
+    def reset_state(self) -> None:
         self.sums.assign(ops.zeros((2,)))
 
-    def get_config(self):
-        return {"name": self.name, "pad_id": self.pad_id}
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return super().from_config(without_pad_id(config))
 
 
 @register
@@ -55,16 +66,16 @@ class TokenAccuracy(TokenMean):
     over the vocabulary.
 
     Args:
-        pad_id: The label of positions that do not count.
+        name: Of the metric.
 
     Example:
         >>> model.compile(optimizer, loss, metrics=[TokenAccuracy(), Perplexity()])
     """
 
-    def __init__(self, pad_id=0, name="accuracy", **kwargs):
-        super().__init__(pad_id, name)
+    def __init__(self, name: str = "accuracy") -> None:
+        super().__init__(name)
 
-    def values(self, y_true, y_pred):
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return ops.equal(at_label(y_true, y_pred), ops.max(y_pred, axis=-1))
 
 
@@ -73,17 +84,17 @@ class Perplexity(TokenMean):
     """exp of the mean cross-entropy of real tokens, without label smoothing.
 
     Args:
-        pad_id: The label of positions that do not count.
+        name: Of the metric.
 
     Example:
         >>> model.compile(optimizer, loss, metrics=[TokenAccuracy(), Perplexity()])
     """
 
-    def __init__(self, pad_id=0, name="perplexity", **kwargs):
-        super().__init__(pad_id, name)
+    def __init__(self, name: str = "perplexity") -> None:
+        super().__init__(name)
 
-    def values(self, y_true, y_pred):
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return label_smoothed_cross_entropy(y_true, y_pred)
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.exp(super().result())

@@ -23,7 +23,7 @@ class MovingAverage:
         ...     model.save("average.keras")
     """
 
-    def __init__(self, optimizer: keras.optimizers.Optimizer):
+    def __init__(self, optimizer: keras.optimizers.Optimizer) -> None:
         inner = getattr(optimizer, "inner_optimizer", optimizer)
         averages = inner._model_variables_moving_average if inner.use_ema else []
         self._pairs = list(zip(inner._trainable_variables, averages, strict=bool(averages)))

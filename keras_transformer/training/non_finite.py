@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from keras_transformer.data.batches import Arrays
 from keras_transformer.files import write_atomically
-from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.training.progress import Progress
+from keras_transformer.runs.progress import Progress
 
 
 class NonFiniteError(ValueError):
@@ -23,28 +21,22 @@ class NonFiniteGuard:
 
     Args:
         folder: Where to save them, as `step-00000123.json`.
-        batch_at: Gives the batch of an epoch by its index.
-        source_tokenizer: Tokenizer of the source language.
-        target_tokenizer: Tokenizer of the target language.
+        described: Gives the batch of an epoch by its index, as plain values.
         worker: This process among the workers, of which each has batches of its own.
 
     Example:
-        >>> guard = NonFiniteGuard("runs/demo/non_finite", batches.batch_at, tokenizer, tokenizer)
+        >>> guard = NonFiniteGuard("runs/demo/non_finite", batches.described)
         >>> guard.require(Progress(step=1, batch=1), "loss", [2.5])
     """
 
     def __init__(
         self,
-        folder: str | os.PathLike,
-        batch_at: Callable[[int, int], Arrays],
-        source_tokenizer: SubwordTokenizer,
-        target_tokenizer: SubwordTokenizer,
+        folder: str | os.PathLike[str],
+        described: Callable[[int, int], dict[str, Any]],
         worker: int = 0,
-    ):
+    ) -> None:
         self.folder = Path(folder)
-        self.batch_at = batch_at
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
+        self.described = described
         self.worker = worker
 
     def require(self, progress: Progress, name: str, values: Iterable[Any]) -> None:
@@ -76,21 +68,7 @@ class NonFiniteGuard:
         content = {
             "step": progress.step,
             "epoch": progress.epoch,
-            "batches": [self._described(progress.epoch, index) for index in indices],
+            "batches": [self.described(progress.epoch, index) for index in indices],
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(content, ensure_ascii=False, indent=1).encode())
-
-    def _described(self, epoch: int, index: int) -> dict[str, Any]:
-        inputs, labels = self.batch_at(epoch, index)
-        return {
-            "batch": index,
-            "source": _lines(self.source_tokenizer, inputs["source"]),
-            "target": _lines(self.target_tokenizer, labels),
-            "source_ids": inputs["source"].tolist(),
-            "target_ids": labels.tolist(),
-        }
-
-
-def _lines(tokenizer: SubwordTokenizer, ids: np.ndarray) -> list[str]:
-    return [line.decode("utf-8", "replace") for line in tokenizer.detokenize(ids).numpy()]

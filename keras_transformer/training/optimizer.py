@@ -1,5 +1,7 @@
 """The paper's optimizer (Section 5.3) on a model that is ready for `fit`."""
 
+from collections.abc import Sequence
+
 import keras
 
 from keras_transformer.config import TrainingConfig
@@ -14,8 +16,8 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
 
     Args:
         d_model: Width of the model, which scales the learning rate.
-        config: Of it: `learning_rate`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`, `clip_norm`,
-            `ema_momentum`.
+        config: Of it: `learning_rate_factor`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`,
+            `clip_norm`, `ema_momentum`.
 
     Example:
         >>> optimizer = make_optimizer(512, TrainingConfig())
@@ -24,7 +26,7 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
         "Attention Is All You Need", Section 5.3.
     """
     return FusedAdam(
-        TransformerSchedule(d_model, config.warmup_steps, config.learning_rate),
+        TransformerSchedule(d_model, config.warmup_steps, config.learning_rate_factor),
         beta_1=config.beta_1,
         beta_2=config.beta_2,
         epsilon=config.epsilon,
@@ -34,12 +36,19 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
     )
 
 
-def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
-    """Compiles a `Transformer` with the paper's loss and optimizer, and returns it.
+def compile_model(
+    model: keras.Model,
+    config: TrainingConfig,
+    loss: keras.losses.Loss | None = None,
+    metrics: Sequence[keras.metrics.Metric] | None = None,
+) -> keras.Model:
+    """Compiles a model with the paper's optimizer, and returns it.
 
     Args:
-        model: A `Transformer`; its own configuration tells `d_model` and label smoothing.
+        model: A model whose own configuration tells `d_model`.
         config: The training regime.
+        loss: The loss; None for the paper's, with `config.label_smoothing`.
+        metrics: The metrics; None for `TokenAccuracy` and `Perplexity`.
 
     Raises:
         ValueError: If `micro_batches` is not yet found, or more than 1 on another backend than
@@ -51,11 +60,10 @@ def compile_model(model: keras.Model, config: TrainingConfig) -> keras.Model:
     """
     _check_micro_batches(config.micro_batches)
     model.micro_batches = config.micro_batches
-    optimizer = make_optimizer(model.config.d_model, config)
     model.compile(
-        optimizer=optimizer,
-        loss=LabelSmoothedCrossEntropy(model.config.label_smoothing),
-        metrics=[TokenAccuracy(), Perplexity()],
+        optimizer=make_optimizer(model.config.d_model, config),
+        loss=LabelSmoothedCrossEntropy(config.label_smoothing) if loss is None else loss,
+        metrics=[TokenAccuracy(), Perplexity()] if metrics is None else list(metrics),
         # On JAX "not compiled" would mean op by op.
         jit_compile=config.jit_compile or keras.backend.backend() == "jax",
     )

@@ -2,34 +2,31 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from keras_transformer.config import RunConfig
-from keras_transformer.data.mixing import open_training_corpus
-from keras_transformer.training.fine_tuning import inherit_tokenizers
-from keras_transformer.training.inputs import fingerprints, make_batches, train_tokenizers
+from keras_transformer.config import RunSections
+from keras_transformer.data.bucketing import Shape
+from keras_transformer.runs.run import Run, exists, require_same_data, resume_run
 from keras_transformer.training.memory import fewest_micro_batches
-from keras_transformer.training.run import (
-    Run,
-    exists,
-    open_run,
-    require_same_data,
-    resume_run,
-)
 from keras_transformer.training.strategy import Replicas
+from keras_transformer.training.task import Task
 
 
 def open_or_prepare(
-    output: Path, config: RunConfig, replicas: Replicas, init_from: str | os.PathLike | None
+    task: Task,
+    output: Path,
+    config: RunSections,
+    replicas: Replicas,
+    init_from: str | os.PathLike[str] | None,
 ) -> Run:
     """Opens the run, which the chief makes if it is not there."""
+    start = None if init_from is None else os.fspath(init_from)
     # Compared before the corpus is read, which can take a while.
     run = resume_run(output, config) if exists(output) else None
-    data = fingerprints(config.data)
+    data = task.fingerprints(config)
     if replicas.is_chief and run is None:
-        _prepare(output, config, data, init_from)
+        task.prepare(output, config, data, start).write()
     # The others wait here until it is made.
     replicas.agree(True)
     if not exists(output):
@@ -39,41 +36,29 @@ def open_or_prepare(
         )
     run = run or resume_run(output, config)
     require_same_data(run, data)
-    if init_from is not None and os.fspath(init_from) != run.init_from:
+    if start is not None and start != run.init_from:
         raise ValueError(
             "`output` holds a run that began otherwise; choose another directory or repeat the "
-            f"option it was made with. Received: init_from={os.fspath(init_from)!r}, and "
-            f"{run.init_from!r} there"
+            f"option it was made with. Received: init_from={start!r}, and {run.init_from!r} there"
         )
     return run
 
 
-def _prepare(
-    output: Path,
-    config: RunConfig,
-    data: Mapping[str, Mapping[str, Any]],
-    init_from: str | os.PathLike | None,
-) -> None:
-    """Trains or takes over the tokenizers, fits the batch shapes and makes the run directory."""
-    corpus = open_training_corpus(config.data)
-    if init_from is None:
-        print(f"Training the vocabulary on {corpus.name}")
-        tokenizers = train_tokenizers(config, corpus)
-    else:
-        print(f"Taking over the vocabulary of {init_from}")
-        tokenizers = inherit_tokenizers(open_run(init_from), config, corpus)
-        init_from = os.fspath(init_from)
-    batches = make_batches(config, corpus, tokenizers, plan=None)
-    print(f"Fitting batches to a sample of {corpus.name}: {batches.filter_summary}")
-    print(f"Batches of {config.data.batch_tokens} tokens in {len(batches.plan.shapes)} shapes")
-    Run(output, config, *tokenizers, batches.plan, data, init_from).write()
+def fitted_to_memory(
+    task: Task, run: Run, replicas: Replicas, peak_of: Callable[[int, Shape], float]
+) -> Run:
+    """Finds the number of micro-batches if it is left open.
 
-
-def fitted_to_memory(run: Run, replicas: Replicas) -> Run:
-    """Finds the number of micro-batches if it is left open."""
+    Args:
+        task: The task.
+        run: The run.
+        replicas: What trains it.
+        peak_of: Takes a number of parts and a shape, gives the bytes that a step takes.
+    """
     training = run.config.training
     if training.micro_batches:
         return run
     plan = run.plan.shared(replicas.workers * replicas.local)
-    training = dataclasses.replace(training, micro_batches=fewest_micro_batches(run.config, plan))
+    parts = fewest_micro_batches(lambda shape: task.floats_of(run.config, shape), plan, peak_of)
+    training = dataclasses.replace(training, micro_batches=parts)
     return dataclasses.replace(run, config=dataclasses.replace(run.config, training=training))

@@ -1,9 +1,12 @@
 """The learning-rate schedule (Section 5.3)."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_transformer.layers.serialization import register
+from keras_transformer.tensors import Tensor
 
 
 @register
@@ -31,17 +34,17 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         "Attention Is All You Need", Section 5.3.
     """
 
-    def __init__(self, d_model, warmup_steps=4000, factor=1.0):
+    def __init__(self, d_model: int, warmup_steps: int = 4000, factor: float = 1.0) -> None:
         self.d_model = d_model
         self.warmup_steps = warmup_steps
         self.factor = factor
 
-    def __call__(self, step):
+    def __call__(self, step: int | Tensor) -> Tensor:
         step = ops.cast(step, "float32") + 1.0
         decay = ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
         return self.factor * self.d_model**-0.5 * decay
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "d_model": self.d_model,
             "warmup_steps": self.warmup_steps,

@@ -1,4 +1,4 @@
-"""What makes a training continue from any step as if it had not stopped."""
+"""The state of a training: saved at any step, it goes on as if it had not stopped."""
 
 import signal
 from collections.abc import Callable, Iterable, Mapping
@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.training.checkpoints import Checkpoint, Checkpoints
+from keras_transformer.runs.checkpoints import Checkpoint, Checkpoints
+from keras_transformer.runs.progress import Progress
 from keras_transformer.training.interruption import Interrupted, Interruption
 from keras_transformer.training.moving_average import MovingAverage
-from keras_transformer.training.progress import Progress
 from keras_transformer.training.strategy import ONE_DEVICE, Replicas, random_states
 
 # Takes the place, a name and values, and raises an error if one is not finite.
@@ -19,11 +19,11 @@ Require = Callable[[Progress, str, Iterable[Any]], None]
 
 
 class TrainingState:
-    """A model in training, the place it has reached, and where both are saved.
+    """A model in training, the place it has reached, and the checkpoints that hold both.
 
-    Beside the weights: the optimizer's variables, the states of the dropouts' random numbers, which
-    Keras does not save, and the sums behind the metrics of the running epoch. The model file holds
-    the moving average where there is one; then the optimizer's variables hold the weights.
+    A checkpoint holds the model, the optimizer's variables, the random states of the dropouts,
+    which Keras does not save, and the sums behind the metrics of the running epoch. With a moving
+    average the model file holds the average, and the optimizer's variables hold the weights.
 
     Args:
         model: A compiled model.
@@ -59,8 +59,8 @@ class TrainingState:
         self.average = MovingAverage(model.optimizer)
         self.is_scored = False
         self._interruption = interruption
-        # Sums of the metrics: those of a checkpoint until its epoch goes on, and those of training
-        # while a validation has its own in the model.
+        # Sums of the metrics, while the model does not hold them: after a restore until the epoch
+        # goes on, and during a validation, which has sums of its own.
         self._sums: list[np.ndarray] | None = None
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -81,8 +81,8 @@ class TrainingState:
     def save(self, metrics: Mapping[str, Any] | None = None) -> None:
         """Writes a checkpoint; one with metrics competes to be kept.
 
-        Of several workers all call this at the same step, since to read a sum of theirs is a step
-        of all, and the chief writes.
+        All workers call this at the same step, because reading a sum over them needs all of them.
+        The chief writes.
 
         Raises:
             NonFiniteError: If a weight is not finite, by `require`.
@@ -104,10 +104,10 @@ class TrainingState:
         self._sums = _read(_sums(self.model))
 
     def begin_epoch(self) -> bool:
-        """Gives the metrics the sums of a checkpoint that was restored in the midst of the epoch.
+        """Puts the sums of a restored checkpoint into the metrics, if it was within the epoch.
 
         Returns:
-            Whether one was.
+            Whether it was.
         """
         if self._sums is None:
             return False
@@ -117,16 +117,16 @@ class TrainingState:
 
     def end_epoch(self, score: float | None) -> None:
         """Goes on to the next epoch; see `Progress.after_epoch`."""
-        # All workers have to come to the same end.
+        # All workers must decide alike.
         score = None if score is None else self.replicas.mean(score)
         self.progress = self.progress.after_epoch(score)
         self._sums = None
 
     def stop_if_interrupted(self) -> None:
-        """Writes a checkpoint and ends the training if a signal came, to whichever worker.
+        """Writes a checkpoint and ends the training if any worker has received a signal.
 
         Raises:
-            Interrupted: If one did.
+            Interrupted: If one has.
         """
         received = self._interruption.received
         if self.replicas.agree(received is not None):
@@ -136,7 +136,7 @@ class TrainingState:
 
 def _sums(model: keras.Model) -> list[keras.Variable]:
     for metric in model.metrics:
-        # Keras makes the list of compiled metrics at the first step, of any labels and logits.
+        # Keras lists the compiled metrics at the first step only; any labels and logits will do.
         if not getattr(metric, "built", True):
             metric.build(np.zeros(1), np.zeros(1))
     return model.metrics_variables

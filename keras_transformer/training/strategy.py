@@ -16,6 +16,7 @@ import keras
 
 from keras_transformer.config import Strategy
 from keras_transformer.data.batches import untuned
+from keras_transformer.data.sharing import Sharing
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -55,7 +56,12 @@ class Replicas:
         """Whether batches must have few, whole shapes: a TPU's programs are compiled for each."""
         return type(self.strategy).__name__.startswith("TPUStrategy")
 
-    def scope(self) -> contextlib.AbstractContextManager:
+    @property
+    def sharing(self) -> Sharing:
+        """How they share a batch, as seen from this worker."""
+        return Sharing(self.worker, self.workers, self.local, self.static_shapes)
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the context in which model and optimizer are made."""
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
@@ -72,7 +78,7 @@ class Replicas:
 
     def mean(self, value: float) -> float:
         """Returns the mean of a number over the workers, who must all ask at the same point."""
-        if self.workers == 1:
+        if self.strategy is None or self.workers == 1:
             return value
         import tensorflow as tf
 
@@ -93,7 +99,7 @@ class Replicas:
             return
         import tensorflow as tf
 
-        def spread():
+        def spread() -> None:
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             for state in random_states(model):
                 state.assign(state + keras.ops.cast([replica, 0], state.dtype))
@@ -153,24 +159,23 @@ def make_strategy(name: Strategy = "auto") -> Replicas:
         >>> make_strategy("none").description
         'one device'
     """
-    makers = {
+    makers: dict[str, Callable[[], Replicas]] = {
         "none": lambda: ONE_DEVICE,
         "mirrored": _mirrored,
         "multi_worker": _multi_worker,
         "tpu": _tpu,
     }
-    if name == "auto":
-        name = _found()
-    if name not in makers:
+    chosen = _found() if name == "auto" else name
+    if chosen not in makers:
         raise ValueError(f"`strategy` must be auto or one of {list(makers)}. Received: {name!r}")
     if keras.backend.backend() != "tensorflow":
         makers = {"none": makers["none"], "mirrored": _data_parallel}
-        if name not in makers:
+        if chosen not in makers:
             raise ValueError(
                 f"`strategy` must be auto, none or mirrored on the {keras.backend.backend()} "
                 f"backend. Received: {name!r}"
             )
-    return makers[name]()
+    return makers[chosen]()
 
 
 def _found() -> str:
@@ -239,7 +244,7 @@ def _cluster_tasks() -> list[tuple[str, int]]:
     ]
 
 
-def _cluster_config() -> dict:
+def _cluster_config() -> dict[str, Any]:
     try:
         return json.loads(os.environ.get("TF_CONFIG") or "{}")
     except json.JSONDecodeError as error:

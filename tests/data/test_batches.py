@@ -1,5 +1,6 @@
 """The whole pipeline: every pair once an epoch, in a seeded order, padded and shifted."""
 
+import dataclasses
 import os
 import random
 from collections import Counter
@@ -12,6 +13,9 @@ from keras_transformer.data.batches import TranslationBatches, padding_fraction
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.data.corpora import Corpus, open_corpus
 from keras_transformer.data.mixing import Mixture
+from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.preprocessing import PairPreprocessor
+from keras_transformer.data.sharing import Sharing
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -32,13 +36,33 @@ def tokenizer():
     return SubwordTokenizer.train((line for pair in PAIRS for line in pair), 80)
 
 
+def make(
+    corpus,
+    tokenizers,
+    *,
+    batch_tokens=256,
+    max_length=64,
+    max_ratio=None,
+    subword_dropout=0.0,
+    sample=100_000,
+    plan=None,
+    sharing=Sharing(),  # noqa: B008
+    seed=0,
+    **options,
+):
+    """Makes batches; the plan is fitted to the corpus if none is given."""
+    preprocess = PairPreprocessor(tokenizers, max_length, max_ratio, subword_dropout)
+    if plan is None:
+        fitting = dict(batch_tokens=batch_tokens, seed=seed, sample=sample)
+        plan, _ = fit_plan(corpus, preprocess, **fitting)
+    return TranslationBatches(corpus, preprocess, plan, seed=seed, sharing=sharing, **options)
+
+
 @pytest.fixture
 def build(tokenizer):
     def build(pairs=PAIRS, **options):
-        options = {"batch_tokens": 256, "max_length": 64} | options
-        return TranslationBatches(
-            Corpus("a corpus", lambda: iter(pairs)), tokenizer, tokenizer, **options
-        )
+        corpus = Corpus("a corpus", lambda: iter(pairs))
+        return make(corpus, (tokenizer, tokenizer), **options)
 
     return build
 
@@ -67,7 +91,8 @@ def assert_same(one, other):
 @pytest.mark.parametrize("static_shapes", [False, True])
 @pytest.mark.parametrize("shuffle_buffer", [0, 50, 10_000])
 def test_every_pair_once_an_epoch(build, tokenizer, static_shapes, shuffle_buffer):
-    batches = build(static_shapes=static_shapes, shuffle_buffer=shuffle_buffer)
+    sharing = Sharing(static_shapes=static_shapes)
+    batches = build(sharing=sharing, shuffle_buffer=shuffle_buffer)
     for index in range(2):
         pairs = pairs_of(tokenizer, batches.epoch(index))
         assert Counter(pairs) == Counter(PAIRS)
@@ -107,7 +132,7 @@ def test_every_epoch_has_as_many_batches(build):
 
 
 def test_static_shapes_are_those_of_the_plan(build):
-    batches = build(static_shapes=True)
+    batches = build(sharing=Sharing(static_shapes=True))
     planned = {tuple(shape) for shape in batches.plan.shapes}
     empty_rows = 0
     for inputs, labels in batches.epoch(0):
@@ -166,9 +191,7 @@ def test_drawn_pieces_of_the_same_pairs_in_each_epoch(build, tokenizer, max_rati
 def test_a_side_that_a_draw_makes_too_long_keeps_its_pieces(build, tokenizer):
     line = "the big dog sees the small cat"
     [usual] = tokenizer.tokenize([line]).to_list()
-    batches = build(
-        [(line, "dog")] * 200, max_length=len(usual), subword_dropout=0.3, plan_sample=1
-    )
+    batches = build([(line, "dog")] * 200, max_length=len(usual), subword_dropout=0.3, sample=1)
     rows = [
         np.trim_zeros(row).tolist() for inputs, _ in batches.epoch(0) for row in inputs["source"]
     ]
@@ -188,16 +211,12 @@ for line in resumed(*sys.argv[1:]):
 def resumed(model, corpus, first_batch):
     """Describes the rest of an epoch, of all that is drawn or cut."""
     tokenizer = SubwordTokenizer.load(model)
-    batches = TranslationBatches(
+    batches = make(
         open_corpus(corpus, "en", "de"),
-        tokenizer,
-        tokenizer,
-        batch_tokens=256,
-        max_length=64,
+        (tokenizer, tokenizer),
         shuffle_buffer=100,
         subword_dropout=0.2,
-        shard=(1, 2),
-        replicas=2,
+        sharing=Sharing(worker=1, workers=2, replicas=2),
     )
     for inputs, labels in batches.dataset(1, int(first_batch)).as_numpy_iterator():
         yield str([inputs["source"].tolist(), inputs["target"].tolist(), labels.tolist()])
@@ -216,9 +235,11 @@ def test_a_fresh_process_resumes_with_the_same_pieces(tokenizer, tmp_path, fresh
 # Workers and replicas
 
 
-@pytest.mark.parametrize("options", [{}, {"static_shapes": True}, {"subword_dropout": 0.2}])
+@pytest.mark.parametrize(
+    ("static_shapes", "options"), [(False, {}), (True, {}), (False, {"subword_dropout": 0.2})]
+)
 @pytest.mark.parametrize("workers", [2, 3])
-def test_each_worker_reads_its_part(build, tokenizer, workers, options):
+def test_each_worker_reads_its_part(build, tokenizer, workers, static_shapes, options):
     tokenized = Counter()
 
     class Spy:
@@ -233,9 +254,11 @@ def test_each_worker_reads_its_part(build, tokenizer, workers, options):
     whole = build(pairs, shuffle_buffer=50, **options)
     union = Counter()
     for worker in range(workers):
-        batches = build(pairs, shard=(worker, workers), shuffle_buffer=50, **options)
+        sharing = Sharing(worker, workers, static_shapes=static_shapes)
+        batches = build(pairs, sharing=sharing, shuffle_buffer=50, **options)
         assert batches.plan == whole.plan, "what is fitted is the global batch"
-        batches.source_tokenizer = Spy()
+        spied = dataclasses.replace(batches.preprocess, tokenizers=(Spy(), tokenizer))
+        batches.preprocess = spied
         tokenized.clear()
         epoch = list(batches.epoch(1))
         part = Counter(pairs_of(tokenizer, epoch))
@@ -248,15 +271,16 @@ def test_each_worker_reads_its_part(build, tokenizer, workers, options):
     assert union == Counter(pairs)
 
 
-def test_a_bad_shard(build):
-    for shard in ((2, 2), (-1, 2), (0, 0)):
-        with pytest.raises(ValueError, match=rf"`shard` must be .*\({shard[0]}, {shard[1]}\)"):
-            build(shard=shard)
+def test_a_bad_worker():
+    for worker, workers in ((2, 2), (-1, 2), (0, 0)):
+        message = rf"`worker` must be .*`workers`, {workers}\. Received: worker={worker}"
+        with pytest.raises(ValueError, match=message):
+            Sharing(worker, workers)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_parts_for_replicas_interleave_to_the_batch(build, replicas):
-    batches, skipped = build(replicas=replicas), 4
+    batches, skipped = build(sharing=Sharing(replicas=replicas)), 4
     parts = list(batches.dataset(first_batch=skipped).as_numpy_iterator())
     epoch = list(build().epoch(0))[skipped:]
     assert len(parts) == replicas * len(epoch)
@@ -280,8 +304,8 @@ def test_parts_for_replicas_interleave_to_the_batch(build, replicas):
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_static_shapes_for_replicas(build, tokenizer, replicas, workers):
-    shard = (0, workers)
-    batches = build(static_shapes=True, replicas=replicas, shard=shard, shuffle_buffer=0)
+    sharing = Sharing(workers=workers, replicas=replicas, static_shapes=True)
+    batches = build(sharing=sharing, shuffle_buffer=0)
     assert Counter(pairs_of(tokenizer, batches.epoch(0))) == Counter(PAIRS[::workers])
     rows = {
         (s, t): max(replicas, batch // workers // replicas * replicas)
@@ -319,7 +343,7 @@ def test_a_given_plan_is_used(build):
 def test_unlike_tokenizers(tokenizer):
     other = SubwordTokenizer.train((target for _, target in PAIRS), 60)
     corpus = Corpus("a corpus", lambda: iter(PAIRS))
-    batches = TranslationBatches(corpus, tokenizer, other, batch_tokens=256, max_length=64)
+    batches = make(corpus, (tokenizer, other))
     sources, targets = [], []
     for inputs, labels in batches.epoch(0):
         sources += texts(tokenizer, inputs["source"])
@@ -378,13 +402,14 @@ def test_nothing_left_to_train_on(build):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("batch_tokens", 0), ("shuffle_buffer", -1), ("plan_sample", 0), ("replicas", 0)],
+    [("batch_tokens", 0), ("shuffle_buffer", -1), ("sample", 0), ("replicas", 0)],
 )
 def test_bad_arguments(build, name, value):
+    make = Sharing if name == "replicas" else build
     with pytest.raises(
         ValueError, match=rf"`{name}` must be at least \d. Received: {name}={value}"
     ):
-        build(**{name: value})
+        make(**{name: value})
 
 
 def test_padding_fraction():
@@ -400,10 +425,7 @@ def test_padding_on_multi30k():
     prefix = Path(os.environ["KERAS_TRANSFORMER_MULTI30K"]) / "train"
     corpus = open_corpus(prefix, "en", "de")
     tokenizer = SubwordTokenizer.train((line for pair in corpus for line in pair), 8000)
-    plan = None
     for batch_tokens in (2048, 4096):
-        batches = TranslationBatches(
-            corpus, tokenizer, tokenizer, batch_tokens=batch_tokens, max_length=256, plan=plan
-        )
+        batches = make(corpus, (tokenizer, tokenizer), batch_tokens=batch_tokens, max_length=256)
         assert len(batches.plan.shapes) <= 31
         assert padding_fraction(batches.epoch(0)) < 0.08

@@ -219,7 +219,7 @@ def phrasebook(monkeypatch):
         return [("a dog", "ein Hund"), ("a cat", "eine Katze")]
 
     module.phrasebook = phrasebook
-    monkeypatch.setitem(sys.modules, "keras_transformer.data.phrasebook", module)
+    monkeypatch.setitem(sys.modules, "phrasebook", module)
     return module
 
 

@@ -12,8 +12,8 @@ from random_models import vary
 from keras_transformer import Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.translator import Translator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "c"
 

@@ -10,9 +10,9 @@ from random_models import offset_logits, vary
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.export.ctranslate2 import export_ctranslate2
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.translation.translator import Translator
 
 LINES = ["the cat sat", "a dog ran", "the old dog sat down", "cats", "a cat ran down", "dogs sat"]
 TARGETS = ["die Katze lief", "ein Hund saß", "der alte Hund setzte sich hin", "Katzen", "Hunde"]

@@ -15,9 +15,9 @@ from random_models import vary
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.export.translator import Translator
 from keras_transformer.export.versions import version_path
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.translator import Translator
 
 ROOT = Path(__file__).parents[2]
 

@@ -32,8 +32,8 @@ from keras_transformer import Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export import serving
 from keras_transformer.export.serving import CONFIGURATION, WARMUP_REQUESTS, export_serving
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.translator import Translator
 
 CLIENTS = Path(__file__).parents[2] / "examples" / "serving"
 

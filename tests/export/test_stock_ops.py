@@ -8,8 +8,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.export.saved_model import export_saved_model
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.translator import Translator
 
 LINES = (Path(__file__).parent / "stock_ops.txt").read_text("utf-8").splitlines()
 STOCK = {

@@ -18,9 +18,9 @@ from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.tflite import export_tflite
 from keras_transformer.export.tflite_translator import LiteTranslator
-from keras_transformer.export.translator import Translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
+from keras_transformer.translation.translator import Translator
 
 MAX_LENGTH = 16
 EXAMPLES = Path(__file__).parents[2] / "examples" / "python"

@@ -1,12 +1,12 @@
-"""Embeddings scaled by sqrt(d_model), logits from the same matrix, and the embedding sum."""
+"""Embeddings scaled by sqrt(d_model), and logits from the same matrix."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
-from references import positional_encoding, to_numpy
+from references import to_numpy
 
-from keras_transformer.layers import EmbeddingSum, TokenEmbedding
+from keras_transformer.layers import TokenEmbedding
 
 pytestmark = pytest.mark.any_backend
 
@@ -69,34 +69,3 @@ def test_scaled_vectors_start_with_unit_variance():
     vectors = to_numpy(embedding(np.arange(4000)[None]))
     assert vectors.std() == pytest.approx(1.0, rel=0.02)
     assert matrix.std() == pytest.approx(D_MODEL**-0.5, rel=0.02)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
-def test_embedding_sum_adds_positions(positions):
-    layer = EmbeddingSum(positions, 10, dropout=0.5)
-    x = np.random.default_rng(0).normal(size=(2, 4, D_MODEL)).astype("float32")
-    layer.build(x.shape)
-    rows = {
-        "sinusoidal": lambda: np.array([positional_encoding(i, D_MODEL) for i in range(4)]),
-        "learned": lambda: to_numpy(layer.encoding.table)[:4],
-        "none": lambda: np.zeros((4, D_MODEL)),
-    }[positions]()
-    np.testing.assert_allclose(to_numpy(layer(x, training=False)), x + rows, atol=1e-6)
-
-
-def test_embedding_sum_passes_the_start_on():
-    layer = EmbeddingSum("sinusoidal", 10, dropout=0.0)
-    summed = to_numpy(layer(np.zeros((1, 1, D_MODEL), "float32"), start=7))[0, 0]
-    np.testing.assert_allclose(summed, positional_encoding(7, D_MODEL), atol=1e-6)
-
-
-def test_dropout_falls_on_the_sum():
-    """Section 5.4: the sum of embedding and position is kept and scaled, or dropped, as a whole."""
-    layer = EmbeddingSum("sinusoidal", 10, dropout=0.25)
-    x = np.ones((500, 4, D_MODEL), "float32")
-    kept = to_numpy(layer(x, training=False))
-    dropped = to_numpy(layer(x, training=True))
-    is_zero = dropped == 0.0
-    np.testing.assert_allclose(dropped[~is_zero], (kept / 0.75)[~is_zero], rtol=1e-5)
-    assert is_zero.mean() == pytest.approx(0.25, abs=0.01)
-    assert dropped.mean() == pytest.approx(kept.mean(), rel=0.02)

@@ -48,8 +48,8 @@ CASES = {
         lambda **kw: layers.LearnedPositionalEncoding(16, **kw), (X,), (HIDDEN,)
     ),
     "TokenEmbedding": Case(lambda **kw: layers.TokenEmbedding(11, 8, **kw), (IDS,), (HIDDEN,)),
-    "EmbeddingSum": Case(
-        lambda **kw: layers.EmbeddingSum("learned", 16, 0.1, **kw), (X,), (HIDDEN,)
+    "PositionalSum": Case(
+        lambda **kw: layers.PositionalSum("learned", 16, 0.1, **kw), (X,), (HIDDEN,)
     ),
     "FeedForward": Case(lambda **kw: layers.FeedForward(12, **kw), (X,), (HIDDEN,)),
     "Residual": Case(lambda **kw: layers.Residual(0.1, **kw), (X, X[::-1]), (HIDDEN,)),

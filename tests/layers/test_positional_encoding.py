@@ -1,4 +1,4 @@
-"""Positions against the closed form, past 256, in every precision."""
+"""Positions against the closed form, past 256, in every precision; their sum with embeddings."""
 
 import math
 
@@ -9,6 +9,7 @@ from references import positional_encoding, to_numpy
 
 from keras_transformer.layers import (
     LearnedPositionalEncoding,
+    PositionalSum,
     SinusoidalPositionalEncoding,
     sinusoidal_table,
 )
@@ -116,3 +117,34 @@ def test_sinusoidal_positions_have_no_variables_and_learned_ones_have_one():
     values = to_numpy(table)
     assert values.std() == pytest.approx(8**-0.5, rel=0.02)
     assert abs(values.mean()) < 0.01
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+def test_positional_sum_adds_positions(positions):
+    layer = PositionalSum(positions, 10, dropout=0.5)
+    x = np.random.default_rng(0).normal(size=(2, 4, D_MODEL)).astype("float32")
+    layer.build(x.shape)
+    rows = {
+        "sinusoidal": lambda: np.array([positional_encoding(i, D_MODEL) for i in range(4)]),
+        "learned": lambda: to_numpy(layer.encoding.table)[:4],
+        "none": lambda: np.zeros((4, D_MODEL)),
+    }[positions]()
+    np.testing.assert_allclose(to_numpy(layer(x, training=False)), x + rows, atol=1e-6)
+
+
+def test_positional_sum_passes_the_start_on():
+    layer = PositionalSum("sinusoidal", 10, dropout=0.0)
+    summed = to_numpy(layer(np.zeros((1, 1, D_MODEL), "float32"), start=7))[0, 0]
+    np.testing.assert_allclose(summed, positional_encoding(7, D_MODEL), atol=1e-6)
+
+
+def test_dropout_falls_on_the_sum():
+    """Section 5.4: the sum of embedding and position is kept and scaled, or dropped, as a whole."""
+    layer = PositionalSum("sinusoidal", 10, dropout=0.25)
+    x = np.ones((500, 4, D_MODEL), "float32")
+    kept = to_numpy(layer(x, training=False))
+    dropped = to_numpy(layer(x, training=True))
+    is_zero = dropped == 0.0
+    np.testing.assert_allclose(dropped[~is_zero], (kept / 0.75)[~is_zero], rtol=1e-5)
+    assert is_zero.mean() == pytest.approx(0.25, abs=0.01)
+    assert dropped.mean() == pytest.approx(kept.mean(), rel=0.02)

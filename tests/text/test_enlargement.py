@@ -8,10 +8,10 @@ import pytest
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_transformer.data.phrasebook import phrasebook
 from keras_transformer.text.enlargement import cut_new_pieces, enlarge_sentencepiece
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.training import train_sentencepiece
+from phrasebook import phrasebook
 
 OLD_SIZE, NEW_SIZE = 300, 500
 GEORGIAN = [

@@ -1,8 +1,10 @@
 """Throughput by a clock that is told the time, and translations at the end of an epoch."""
 
+import functools
 import itertools
 import json
 import math
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -10,22 +12,24 @@ import pytest
 import tensorflow as tf
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
+from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.evaluation import score_corpus
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.progress import Progress
+from keras_transformer.tasks.translation import Translation
+from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
+from keras_transformer.tasks.translation.validation import in_stretches
 from keras_transformer.training.callbacks import (
     SaveCheckpoints,
     StopAtNonFinite,
     Throughput,
     TrackProgress,
     ValidateAverage,
-    ValidationBleu,
 )
-from keras_transformer.training.checkpoints import Checkpoints
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.non_finite import NonFiniteError, NonFiniteGuard
-from keras_transformer.training.progress import Progress
 from keras_transformer.training.state import TrainingState
-from keras_transformer.training.validation import in_stretches
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +148,7 @@ def test_validation_bleu_of_the_references(capsys):
 
 def fit(model, data, state, config, *others, epochs=1, **options):
     """Two places for callbacks: what tracks comes first, what saves comes last."""
+    options = {"score_to_improve": Translation().score_to_improve, **options}
     save = SaveCheckpoints(state, config, **options)
     return model.fit(
         data,
@@ -246,7 +251,10 @@ def test_a_loss_that_is_not_finite(model, batches, tmp_path):
     def batch_at(epoch, index):
         return {"source": batches[index], "target": batches[index]}, batches[index]
 
-    guard = NonFiniteGuard(tmp_path / "non_finite", batch_at, Lines(), Lines())
+    preprocess = SimpleNamespace(tokenizers=(Lines(), Lines()))
+    corpus = SimpleNamespace(batch_at=batch_at, preprocess=preprocess)
+    described = functools.partial(TranslationBatches.described, corpus)
+    guard = NonFiniteGuard(tmp_path / "non_finite", described)
     state = TrainingState(model, Checkpoints(tmp_path / "c"), Interruption(), guard.require)
     state.progress = Progress(step=100, epoch=2)
     break_it = keras.callbacks.LambdaCallback(

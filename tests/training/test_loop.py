@@ -20,10 +20,11 @@ from keras_transformer import (
     TrainingConfig,
     Transformer,
     TransformerConfig,
+    ValidationConfig,
 )
-from keras_transformer.training.callbacks import ValidationBleu
-from keras_transformer.training.loop import train
-from keras_transformer.training.run import open_run
+from keras_transformer.runs.run import open_run
+from keras_transformer.tasks import train
+from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "loss", "perplexity"]
@@ -36,7 +37,8 @@ def config_of(epochs):
             vocab_size=300, num_layers=1, d_model=32, d_ff=64, num_heads=2, max_length=48
         ),
         data=DataConfig("phrasebook:train:400", "phrasebook:valid:20", batch_tokens=512),
-        training=TrainingConfig(epochs=epochs, warmup_steps=50, bleu_sentences=5, samples=2),
+        training=TrainingConfig(epochs=epochs, warmup_steps=50),
+        validation=ValidationConfig(bleu_sentences=5, samples=2),
         decoding=DecodingConfig(max_extra_tokens=10),
     )
 
@@ -342,7 +344,7 @@ def test_early_stopping_across_a_resume_and_an_average_at_the_end(tmp_path, monk
     output = capsys.readouterr().out
     progress = run.checkpoints.latest().progress
     assert (progress.epoch, progress.waited, progress.best_score) == (4, 2, 30.0)
-    assert "No better bleu for 2 epochs" in output
+    assert "No better score for 2 epochs" in output
     assert [row["val_bleu"] for row in history_of(run)] == ["10.0", "30.0", "20.0", "30.0"]
     # The mean of the newest, made anew when training went on, is scored and is the best.
     newest = run.checkpoints.newest(2)
@@ -357,17 +359,21 @@ def test_early_stopping_across_a_resume_and_an_average_at_the_end(tmp_path, monk
 
 def test_tokenizer_of_bleu_is_known_before_anything_is_made(tmp_path):
     base = config_of(epochs=1)
-    training = dataclasses.replace(base.training, bleu_tokenize="moses")
+    validation = dataclasses.replace(base.validation, bleu_tokenize="moses")
     with pytest.raises(ValueError, match=r"`tokenize` must be one of .*Received: 'moses'"):
-        train(tmp_path / "run", dataclasses.replace(base, training=training))
+        train(tmp_path / "run", dataclasses.replace(base, validation=validation))
     assert not (tmp_path / "run").exists()
 
 
 def test_patience_without_anything_to_wait_for(tmp_path):
     base = config_of(epochs=1)
-    training = dataclasses.replace(base.training, patience=1, bleu_sentences=0)
+    config = dataclasses.replace(
+        base,
+        training=dataclasses.replace(base.training, patience=1),
+        validation=dataclasses.replace(base.validation, bleu_sentences=0),
+    )
     with pytest.raises(ValueError, match=r"`patience` needs a validation corpus.*bleu_sentences=0"):
-        train(tmp_path / "run", dataclasses.replace(base, training=training))
+        train(tmp_path / "run", config)
 
 
 def test_a_run_that_begins_with_another(runs, tmp_path):
@@ -381,7 +387,7 @@ def test_a_run_that_begins_with_another(runs, tmp_path):
             base.data, valid=None, subword_dropout=0.1, mix={"phrasebook:test:30": 0.1}
         ),
         training=dataclasses.replace(
-            base.training, freeze=("encoder",), micro_batches=2, learning_rate=0.3
+            base.training, freeze=("encoder",), micro_batches=2, learning_rate_factor=0.3
         ),
     )
     run = train(tmp_path / "tuned", config, init_from=whole.path)

@@ -7,17 +7,18 @@ import pytest
 
 from keras_transformer import RunConfig, TrainingConfig, TransformerConfig
 from keras_transformer.data.bucketing import BucketPlan, Shape
-from keras_transformer.training.memory import (
-    available_memory,
-    fewest_micro_batches,
-    measure_peak,
-)
+from keras_transformer.tasks.trial_step import measure_peak
+from keras_transformer.training.memory import available_memory, fewest_micro_batches
 
 MODEL = TransformerConfig(
     vocab_size=4000, num_layers=1, d_model=32, d_ff=64, num_heads=2, max_length=64
 )
 CONFIG = RunConfig(MODEL)
 PLAN = BucketPlan((Shape(64, 8, 8), Shape(16, 32, 32), Shape(8, 64, 64)))
+
+
+def floats_of(shape):
+    return MODEL.floats_of_pair(shape.source, shape.target)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_the_parts_double_until_a_step_fits(available, expected, capsys):
         tried.append(parts)
         return 100 + 600 / parts
 
-    found = fewest_micro_batches(CONFIG, PLAN, 1.0, available, peak_of)
+    found = fewest_micro_batches(floats_of, PLAN, peak_of, 1.0, available)
     assert found == expected
     assert tried == [2**i for i in range(len(tried))]
     assert tried[-1] == expected
@@ -40,8 +41,8 @@ def test_the_parts_double_until_a_step_fits(available, expected, capsys):
 
 
 def test_a_share_of_the_memory():
-    assert fewest_micro_batches(CONFIG, PLAN, 0.5, 200.0, lambda parts, shape: 100) == 1
-    assert fewest_micro_batches(CONFIG, PLAN, 0.5, 199.0, lambda parts, shape: 200 / parts) == 4
+    assert fewest_micro_batches(floats_of, PLAN, lambda parts, shape: 100, 0.5, 200.0) == 1
+    assert fewest_micro_batches(floats_of, PLAN, lambda parts, shape: 200 / parts, 0.5, 199.0) == 4
 
 
 def test_the_shape_that_takes_the_most():
@@ -53,17 +54,26 @@ def test_the_shape_that_takes_the_most():
         return math.inf if parts < 64 else 0
 
     tall = BucketPlan((Shape(1000, 8, 8), Shape(2, 64, 64)))
-    assert fewest_micro_batches(CONFIG, tall, peak_of=peak_of, available=1.0) == 64
+    assert fewest_micro_batches(floats_of, tall, peak_of, available=1.0) == 64
     # In 64 parts there are 16 short rows or a long one.
     assert shapes == [Shape(1000, 8, 8)] * 7
     with pytest.raises(ValueError, match="a pair of 64 "):
-        fewest_micro_batches(CONFIG, tall, peak_of=lambda *_: math.inf, available=1.0)
+        fewest_micro_batches(floats_of, tall, lambda *_: math.inf, available=1.0)
+
+
+def test_a_gpu_on_which_a_whole_batch_does_not_fit():
+    """There the memory at hand counts as infinite, and so does what a failed trial took."""
+
+    def peak_of(parts, shape):
+        return math.inf if parts < 4 else 2.0**40
+
+    assert fewest_micro_batches(floats_of, PLAN, peak_of, available=math.inf) == 4
 
 
 def test_not_even_one_row_fits(capsys):
     message = r"Not even one sentence pair.*a pair of 64 \+ 64 tokens takes 3.00 GiB of 0.80 GiB"
     with pytest.raises(ValueError, match=message):
-        fewest_micro_batches(CONFIG, PLAN, available=2**30, peak_of=lambda *_: 3 * 2**30)
+        fewest_micro_batches(floats_of, PLAN, lambda *_: 3 * 2**30, available=2**30)
     # 8 rows of the longest shape are one row each in 8 parts; 64 short ones cost no more then.
     assert len(capsys.readouterr().out.splitlines()) == 4
 

@@ -58,7 +58,7 @@ def trained(batches, dropout):
     )
     # On JAX a step that is not compiled as a whole takes half a second.
     jit_compile = keras.backend.backend() == "jax"
-    training = TrainingConfig(learning_rate=0.5, warmup_steps=50, jit_compile=jit_compile)
+    training = TrainingConfig(learning_rate_factor=0.5, warmup_steps=50, jit_compile=jit_compile)
     model = compile_model(Transformer(config), training)
     losses = BatchLosses()
     model.fit(batches, verbose=0, shuffle=False, callbacks=[losses])
@@ -101,7 +101,12 @@ def test_the_optimizer_has_the_papers_constants():
 
 def test_the_training_configuration_reaches_the_optimizer():
     training = TrainingConfig(
-        learning_rate=2.0, warmup_steps=10, beta_1=0.8, beta_2=0.9, epsilon=1e-6, clip_norm=0.5
+        learning_rate_factor=2.0,
+        warmup_steps=10,
+        beta_1=0.8,
+        beta_2=0.9,
+        epsilon=1e-6,
+        clip_norm=0.5,
     )
     optimizer = make_optimizer(64, training)
     config = optimizer.get_config()
@@ -119,7 +124,7 @@ def test_the_optimizer_is_built_before_the_first_step(policy):
     assert model.optimizer.built
     scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
     assert scaled == (policy == "mixed_float16")
-    assert model.loss.label_smoothing == config.label_smoothing
+    assert model.loss.label_smoothing == TrainingConfig().label_smoothing
 
 
 def test_micro_batches_that_are_left_open():

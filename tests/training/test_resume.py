@@ -21,10 +21,12 @@ from keras_transformer import (
     RunConfig,
     TrainingConfig,
     TransformerConfig,
+    ValidationConfig,
 )
+from keras_transformer.tasks import train
+from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
 from keras_transformer.training import callbacks
 from keras_transformer.training.interruption import Interrupted
-from keras_transformer.training.loop import train
 
 ROOT = Path(__file__).parents[2]
 STEPS = 20
@@ -100,8 +102,8 @@ print("RESULT finished", os.waitstatus_to_exitcode(os.waitpid(start(), 0)[1]))
 STAND_IN = """
 import os, random, signal, sys, time
 from pathlib import Path
-from keras_transformer.training.checkpoints import Checkpoints
-from keras_transformer.training.progress import Progress
+from keras_transformer.runs.checkpoints import Checkpoints
+from keras_transformer.runs.progress import Progress
 import numpy as np
 
 STEPS = 40
@@ -161,13 +163,12 @@ def config_of(**training):
                 "epochs": 2,
                 "max_steps": STEPS,
                 "warmup_steps": 50,
-                "bleu_sentences": 3,
-                "samples": 0,
                 "ema_momentum": 0.9,
                 **training,
             }
         ),
         decoding=DecodingConfig(max_extra_tokens=5),
+        validation=ValidationConfig(bleu_sentences=3, samples=0),
     )
 
 
@@ -229,7 +230,7 @@ def test_signals_when_all_batches_of_an_epoch_are_done(whole, tmp_path, monkeypa
 
     for part, method in (
         (callbacks.TrackProgress, "on_test_batch_end"),
-        (callbacks.ValidationBleu, "score"),
+        (ValidationBleu, "score"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(part, method, signal_first(getattr(part, method)))

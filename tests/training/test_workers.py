@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_transformer.data.mixing import open_training_corpus
-from keras_transformer.training.inputs import make_batches
-from keras_transformer.training.run import open_run
+from keras_transformer.runs.run import open_run
+from keras_transformer.tasks.translation.inputs import training_batches
 from keras_transformer.training.strategy import Replicas
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +32,7 @@ OPTIONS = [
     "--training.epochs=3",
     "--training.checkpoint_steps=5",
     "--training.ema_momentum=0.9",
-    "--training.bleu_sentences=3",
+    "--validation.bleu_sentences=3",
 ]
 
 
@@ -89,11 +88,9 @@ def wait_for(found, seconds):
 
 def steps_of(run, epoch):
     """Steps of an epoch: the batches of the worker that has the most."""
-    corpus = open_training_corpus(run.config.data)
 
     def batches(worker):
-        replicas = Replicas("a worker", worker=worker, workers=2)
-        made = make_batches(run.config, corpus, run.tokenizers, run.plan, replicas=replicas)
+        made = training_batches(run, Replicas("a worker", worker=worker, workers=2))
         return sum(1 for _ in made.epoch(epoch))
 
     return max(batches(0), batches(1))

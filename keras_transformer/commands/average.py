@@ -1,0 +1,58 @@
+"""`keras-transformer average`: the mean of a run's checkpoints."""
+
+import argparse
+import functools
+from collections.abc import Sequence
+
+from jsonargparse import Namespace
+
+from keras_transformer.commands.options import add_run_argument
+from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.commands.quiet import load_tensorflow
+
+
+def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
+    add_run_argument(parser)
+    which = parser.general.add_mutually_exclusive_group()
+    which.add_argument("--last", type=_count, metavar="K", help="Of the newest K.")
+    which.add_argument("--best", type=_count, metavar="K", help="Of the best K by validation BLEU.")
+    return parser.parse_args(arguments)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return value
+
+
+def _run(arguments: Namespace) -> None:
+    load_tensorflow()
+    from keras_transformer.runs.averaging import average_run
+    from keras_transformer.runs.run import open_run
+    from keras_transformer.tasks import task_of
+    from keras_transformer.training.scoring import score_model
+
+    run = open_run(arguments.run)
+    training = run.config.training
+    if arguments.last or arguments.best:
+        count, best = arguments.last or arguments.best, arguments.best is not None
+    else:
+        count = training.average_checkpoints or training.keep_checkpoints
+        best = training.average_best
+    saved = average_run(run, count, best, functools.partial(score_model, task_of(run.config), run))
+    metrics = ", ".join(f"{name} {value:.4g}" for name, value in saved.metrics.items())
+    print(f"{saved.path}: {metrics or 'not scored: the run has no validation corpus'}")
+
+
+COMMAND = Command(
+    "average",
+    summary="Save the mean of a run's checkpoints, for --checkpoint average.",
+    details="It is saved beside them, with its scores on the run's validation corpus; the best "
+    "checkpoint is the mean if its BLEU is higher. By default of as many as the run says, else of "
+    "all.",
+    usage="RUN [--last K | --best K]",
+    example="runs/demo --last 10",
+    parse=_parse,
+    run=_run,
+)

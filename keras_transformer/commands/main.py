@@ -1,0 +1,98 @@
+"""The command line: `keras-transformer COMMAND`, and its other faces.
+
+`train.py`, `export.py` and `python -m keras_transformer` are the same code under other names.
+"""
+
+import importlib.metadata
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from keras_transformer.commands import average, evaluate, export, info, score, train, translate
+from keras_transformer.commands.parser import Parser, one_line
+from keras_transformer.commands.quiet import LEVEL
+
+_SUMMARY = "Train, use and export models that translate."
+
+COMMANDS = {
+    module.COMMAND.name: module.COMMAND
+    for module in (train, export, translate, evaluate, score, average, info)
+}
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    prog: str = "keras-transformer",
+    name: str | None = None,
+) -> None:
+    """Runs the command that the first argument names.
+
+    Args:
+        arguments: The arguments; None for those of the process.
+        prog: How this is called.
+        name: What errors begin with; None for `prog` and the command.
+
+    Raises:
+        SystemExit: If there is an error, if nothing but help was asked for, or on a signal.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    command = arguments[0] if arguments else ""
+    if command in COMMANDS:
+        run(command, arguments[1:], f"{prog} {command}", name)
+        return
+    parser = _Overview(prog, _SUMMARY, "", "COMMAND [options]", "train --help")
+    version = importlib.metadata.version("keras_transformer")
+    parser.general.add_argument(
+        "--version", action="version", version=version, help="Show the version."
+    )
+    if command.startswith("-"):
+        parser.parse_args([command])
+    parser.error(f"COMMAND must be one of {', '.join(COMMANDS)}. Received: {command or 'none'}")
+
+
+class _Overview(Parser):
+    """Lists the commands."""
+
+    def format_help(self, *formatter: Any) -> str:
+        lines = [f"  {command.name:<11}{command.summary}" for command in COMMANDS.values()]
+        return "\n".join([super().format_help(*formatter), "commands:", *lines, ""])
+
+
+def run(
+    command: str,
+    arguments: Sequence[str] | None = None,
+    prog: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Runs a command.
+
+    Args:
+        command: Its name.
+        arguments: The arguments that follow it; None for those of the process.
+        prog: How the command is called; None for its script's name.
+        name: What errors begin with; None for `prog`.
+
+    Raises:
+        SystemExit: If there is an error, if nothing but help was asked for, or on a signal.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    prog = prog or f"keras-transformer {command}"
+    if "--verbose" in arguments:
+        os.environ.setdefault(LEVEL, "0")
+    try:
+        try:
+            COMMANDS[command].run(COMMANDS[command].parsed(arguments, prog))
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Who read the output has gone. What is left of it must go somewhere when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except (ImportError, OSError, ValueError) as error:
+        if "--traceback" in arguments:
+            raise
+        sys.exit(f"{name or prog}: error: {one_line(error)}")

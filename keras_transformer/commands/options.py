@@ -1,0 +1,120 @@
+"""Options that several commands have, made from the configuration's dataclasses.
+
+Commands that decode take what the command line says, else what the run says.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from docstring_parser import parse as parse_docstring
+
+from keras_transformer.commands.quiet import load_tensorflow, without_start_up_lines
+from keras_transformer.config import DecodingConfig
+
+if TYPE_CHECKING:
+    from keras_transformer.translation.results import AnyTranslator
+
+
+def add_model_argument(parser: argparse.ArgumentParser, several: str = "", **options: Any) -> None:
+    """Adds what is used: a run or an export.
+
+    Args:
+        parser: Gets it.
+        several: What several of them are for.
+        **options: Of `add_argument`.
+    """
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help=f"A run directory{several}; or an export to SavedModel or TFLite, which translates as "
+        "it was exported and takes no decoding options but --batch_size.",
+        **options,
+    )
+
+
+def add_run_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds the run directory."""
+    parser.add_argument("run", metavar="RUN", help="The run directory that train.py wrote.")
+
+
+def add_corpora_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds one or more corpora."""
+    parser.add_argument(
+        "corpus",
+        metavar="CORPUS",
+        nargs="+",
+        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files.",
+    )
+
+
+def add_checkpoint_option(parser: argparse._ActionsContainer) -> None:
+    """Adds `--checkpoint`: which checkpoint of a run to use."""
+    parser.add_argument(
+        "--checkpoint",
+        choices=["best", "latest", "average"],
+        default="best",
+        help="Which checkpoint: the best by validation BLEU, the latest, or the mean of several, "
+        "which the best is as well where its BLEU is the highest.",
+    )
+
+
+def add_decoding_options(parser: argparse.ArgumentParser) -> None:
+    """Adds an option for each field of `DecodingConfig`, of which none has a default."""
+    group = parser.add_argument_group("decoding", "By default as the run says.")
+    described = {
+        parameter.arg_name: parameter.description
+        for parameter in parse_docstring(DecodingConfig.__doc__ or "").params
+    }
+    kinds: dict[Any, dict[str, Any]] = {
+        bool: {"action": argparse.BooleanOptionalAction},
+        int: {"type": int, "metavar": "N"},
+        float: {"type": float, "metavar": "X"},
+    }
+    for field in dataclasses.fields(DecodingConfig):
+        kind = kinds.get(field.type, {"nargs": "*", "metavar": "PIECE"})
+        # argparse formats help with %.
+        text = (described[field.name] or "").replace("%", "%%")
+        group.add_argument(f"--{field.name}", default=argparse.SUPPRESS, help=text, **kind)
+
+
+def given_decoding_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the decoding options that the command line gave."""
+    names = (field.name for field in dataclasses.fields(DecodingConfig))
+    return {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+
+
+def open_quietly(
+    models: Sequence[str], checkpoint: str, options: Mapping[str, Any]
+) -> "AnyTranslator":
+    """Opens what translates, without the lines that TensorFlow and TFLite print as they start.
+
+    Args:
+        models: Run directories, or one export.
+        checkpoint: "best", "latest" or "average", of runs.
+        options: Fields of `DecodingConfig`.
+    """
+    load_tensorflow()
+    from keras_transformer.export.opening import open_translator
+
+    with without_start_up_lines():
+        return open_translator(models, checkpoint, options)
+
+
+def read_corpora(
+    model: str, specs: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Gives each corpus of a command line: its name, its sources and its targets.
+
+    Args:
+        model: The run or export that tells the languages.
+        specs: The corpora.
+    """
+    from keras_transformer.data.corpora import open_corpus
+    from keras_transformer.export.opening import languages_of
+
+    languages = languages_of(model)
+    for spec in specs:
+        sources, targets = zip(*open_corpus(spec, *languages), strict=True)
+        yield spec, sources, targets

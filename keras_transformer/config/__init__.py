@@ -1,0 +1,35 @@
+"""Configuration: frozen dataclasses that are the one source of every option, a file a section.
+
+The same classes give the command line, the YAML recipes under `configs/` and the `run.json` that a
+run directory keeps. Validation happens on construction, so a value that exists is a value that is
+allowed.
+"""
+
+from keras_transformer.config.data import DataConfig
+from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.config.run import RunConfig, RunSections
+from keras_transformer.config.tokenizer import TokenizerConfig
+from keras_transformer.config.training import (
+    TRAINING_PRESETS,
+    Precision,
+    Strategy,
+    TrainingConfig,
+)
+from keras_transformer.config.transformer import PRESETS, Positions, TransformerConfig
+from keras_transformer.config.validation import ValidationConfig
+
+__all__ = [
+    "PRESETS",
+    "TRAINING_PRESETS",
+    "DataConfig",
+    "DecodingConfig",
+    "Positions",
+    "Precision",
+    "RunConfig",
+    "RunSections",
+    "Strategy",
+    "TokenizerConfig",
+    "TrainingConfig",
+    "TransformerConfig",
+    "ValidationConfig",
+]

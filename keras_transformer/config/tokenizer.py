@@ -1,0 +1,30 @@
+"""How the subword vocabulary is learned."""
+
+import dataclasses
+from typing import Literal
+
+from keras_transformer.config.checks import require, require_positive
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerConfig:
+    """How the subword vocabulary is learned; its size is the model's `vocab_size`.
+
+    Args:
+        algorithm: "bpe", as the paper's, or "unigram".
+        character_coverage: Share of the text's characters that get a symbol of their own.
+        byte_fallback: Spell an unknown character in UTF-8 bytes instead of the unknown symbol.
+        max_sentences: Sentences sampled for training, which bounds its memory.
+    """
+
+    algorithm: Literal["bpe", "unigram"] = "bpe"
+    character_coverage: float = 1.0
+    byte_fallback: bool = False
+    max_sentences: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        known = ("bpe", "unigram")
+        require(self.algorithm in known, "algorithm", f"one of {known}", self.algorithm)
+        coverage = self.character_coverage
+        require(0.0 < coverage <= 1.0, "character_coverage", "in (0, 1]", coverage)
+        require_positive(self, "max_sentences")

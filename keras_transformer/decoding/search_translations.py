@@ -1,0 +1,175 @@
+"""Searches with models: what links `search` to `Seq2Seq` and to a `DecodingConfig`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.decoding.beam import beam_search
+from keras_transformer.decoding.constraints import (
+    at_least,
+    ban_tokens,
+    forced_prefix,
+    no_repeated_ngram,
+)
+from keras_transformer.decoding.ensemble import ensemble_resize, ensemble_step
+from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.decoding.penalties import coverage_penalty
+from keras_transformer.decoding.sampling import sample
+from keras_transformer.decoding.search import Bonus, Constraint, SearchOptions
+from keras_transformer.models.seq2seq import Seq2Seq
+from keras_transformer.tensors import Tensor
+from keras_transformer.text.vocabulary import PAD_ID
+
+
+def search_translations(
+    models: Sequence[Seq2Seq],
+    source: Tensor,
+    config: DecodingConfig = DecodingConfig(),
+    *,
+    banned_ids: Sequence[int] = (),
+    prefix: Tensor | None = None,
+    max_tokens: Tensor | None = None,
+    alpha: Tensor | None = None,
+    fixed_length: int | None = None,
+) -> Hypotheses:
+    """Searches translations of source ids.
+
+    Args:
+        models: The model, or several of one vocabulary that decide together.
+        source: int32 `[batch, source_length]`, each row ending with eos and then padded.
+        config: How to search.
+        banned_ids: Target tokens that are never chosen.
+        prefix: int32 `[batch, prefix_length]`, tokens that translations begin with, then padding;
+            None for none.
+        max_tokens: int32 `[batch]`, most tokens of each translation, eos included, at least 1; None
+            for no other bound than those of `config` and the model.
+        alpha: float32 `[batch]`, exponent of each sentence's length penalty; None for that of
+            `config`.
+        fixed_length: Make room at once for sources and translations of so many tokens, so that the
+            loop has the same shapes whatever the source: what TFLite and XLA want. None for room
+            that grows, on TensorFlow, or that the source gives.
+
+    Returns:
+        The best `config.num_hypotheses` translations of each sentence.
+
+    Example:
+        >>> found = search_translations([model], np.array([[5, 6, 3]], "int32"))
+        >>> tuple(found.log_probs.shape)
+        (1, 1)
+    """
+    limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
+    # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
+    # start.
+    grows = keras.backend.backend() == "tensorflow" and fixed_length is None
+    states = _start(models, source, config, 0 if grows else max_length, fixed_length)
+    options: SearchOptions = {
+        "constraints": _constraints(config, banned_ids, prefix),
+        "inputs": {} if prefix is None else {"prefix": prefix},
+        "resize": ensemble_resize([model.resize_decoding for model in models]) if grows else None,
+        "bonus": _coverage_bonus(models, config.coverage_penalty),
+    }
+    step = ensemble_step([model.decode_step for model in models])
+    if config.sampling:
+        return sample(
+            step,
+            states,
+            limits,
+            max_length,
+            num_hypotheses=config.num_hypotheses,
+            temperature=config.temperature,
+            top_k=config.top_k or None,
+            top_p=config.top_p,
+            seed=config.seed,
+            **options,
+        )
+    options["early_stopping"] = config.early_stopping
+    return beam_search(
+        step,
+        states,
+        limits,
+        max_length,
+        beam_size=config.beam_size,
+        alpha=config.length_penalty if alpha is None else alpha,
+        num_hypotheses=config.num_hypotheses,
+        **options,
+    )
+
+
+def _start(
+    models: Sequence[Seq2Seq],
+    source: Tensor,
+    config: DecodingConfig,
+    max_length: int | Tensor,
+    memory_length: int | None,
+) -> list[Any]:
+    """Returns each model's state before the first token, with room for `max_length` steps."""
+    return [
+        model.start_decoding(
+            source,
+            max_length,
+            config.num_hypotheses if config.sampling else config.beam_size,
+            coverage=config.coverage_penalty > 0,
+            memory_length=memory_length,
+        )
+        for model in models
+    ]
+
+
+def _lengths(
+    model: Seq2Seq,
+    source: Tensor,
+    config: DecodingConfig,
+    prefix: Tensor | None,
+    max_tokens: Tensor | None,
+    fixed_length: int | None,
+) -> tuple[Tensor, int | Tensor]:
+    """Returns the limit of each sentence, and a bound of all limits."""
+
+    def lengths(ids: Tensor) -> Tensor:
+        return ops.sum(ops.cast(ops.not_equal(ids, PAD_ID), "int32"), axis=1)
+
+    limits = lengths(source) + config.max_extra_tokens
+    longest = ops.shape(source)[1] + config.max_extra_tokens
+    if prefix is not None:
+        # Room for the prefix and an eos.
+        limits = ops.maximum(limits, lengths(prefix) + 1)
+        longest = longest + ops.shape(prefix)[1] + 1
+    if max_tokens is not None:
+        limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
+    most = model.config.max_length
+    limits = ops.minimum(limits, most)
+    if fixed_length is not None:
+        return limits, fixed_length
+    return limits, min(longest, most) if isinstance(longest, int) else ops.minimum(longest, most)
+
+
+def _constraints(
+    config: DecodingConfig, banned_ids: Sequence[int], prefix: Tensor | None
+) -> list[Constraint]:
+    constraints: list[Constraint] = []
+    if banned_ids:
+        constraints.append(ban_tokens(banned_ids))
+    if config.min_length:
+        constraints.append(at_least(config.min_length))
+    if config.no_repeat_ngram:
+        constraints.append(no_repeated_ngram(config.no_repeat_ngram))
+    if prefix is not None:
+        constraints.append(forced_prefix)
+    return constraints
+
+
+def _coverage_bonus(models: Sequence[Seq2Seq], beta: float) -> Bonus | None:
+    if not beta:
+        return None
+
+    def bonus(states: Sequence[Any]) -> Tensor:
+        penalties = [
+            coverage_penalty(*model.coverage(state), beta)
+            for model, state in zip(models, states, strict=True)
+        ]
+        return sum(penalties) / len(penalties)
+
+    return bonus

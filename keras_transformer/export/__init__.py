@@ -1,0 +1,1 @@
+"""Formats: a translator written to disk, and what was written opened again."""

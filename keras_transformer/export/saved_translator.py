@@ -1,0 +1,87 @@
+"""Runs an export to SavedModel from Python, by its signatures."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.translation.in_batches import encode, map_in_batches
+from keras_transformer.translation.results import (
+    Attention,
+    Score,
+    Translation,
+    attention_of,
+    score_of,
+    translation_of,
+)
+
+# SentencePiece's name for the end, in every vocabulary of this package.
+_EOS = "</s>"
+
+
+class SavedTranslator:
+    """Translates with a SavedModel, as it was exported.
+
+    Args:
+        path: Folder of the SavedModel.
+        batch_size: Strings that are translated together.
+
+    Example:
+        >>> path = export_saved_model(translator, "exports/demo")
+        >>> [[best]] = SavedTranslator(path).nbest([b"a small dog"])
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], batch_size: int = DecodingConfig().batch_size
+    ) -> None:
+        import tensorflow_text  # noqa: F401  registers the tokenizer's ops
+
+        # Owns what the signatures read.
+        self._loaded = tf.saved_model.load(Path(path))
+        self.batch_size = batch_size
+
+    def nbest(
+        self, lines: Iterable[str | bytes], *, progress: bool = False
+    ) -> list[list[Translation]]:
+        """Translates lines; there is one translation of each.
+
+        Args:
+            lines: The strings.
+            progress: Show a progress bar, on standard error.
+        """
+        rows = self._map("serving_default", progress, text=lines)
+        return [[translation_of(row["translation"], row["score"])] for row in rows]
+
+    def score(
+        self,
+        sources: Iterable[str | bytes],
+        targets: Iterable[str | bytes],
+        progress: bool = False,
+    ) -> list[Score]:
+        """Gives the log-probabilities of given translations; see `Translator.score`.
+
+        Of a string that is longer than the model's maximum the first tokens alone count.
+        """
+        rows = self._map("score", progress, source=sources, target=targets)
+        return [score_of(row) for row in rows]
+
+    def attend(self, lines: Iterable[str | bytes], progress: bool = False) -> list[Attention]:
+        """Tells what the tokens of each translation attended to; see `Translator.attend`.
+
+        Of a string that is longer than the model's maximum the first tokens alone are translated.
+        """
+        return [attention_of(row, _EOS) for row in self._map("attention", progress, text=lines)]
+
+    def _map(
+        self, signature: str, progress: bool, **columns: Iterable[str | bytes]
+    ) -> list[dict[str, Any]]:
+        function, names = self._loaded.signatures[signature], list(columns)
+        return map_in_batches(
+            lambda *batch: function(**dict(zip(names, batch, strict=True))),
+            *map(encode, columns.values()),
+            size=self.batch_size,
+            progress=progress,
+        )

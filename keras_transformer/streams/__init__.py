@@ -1,0 +1,1 @@
+"""Streams of anything that need not fit in memory."""

@@ -1,0 +1,49 @@
+"""BLEU of the validation corpus, and translations to look at, after each epoch."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keras_transformer.evaluation import score_corpus
+from keras_transformer.training.task import Scoring
+
+
+class ValidationBleu(Scoring):
+    """Translates validation sentences after each epoch: `val_bleu`, `val_chrf` and samples.
+
+    Args:
+        translate: Takes sentences, gives translations.
+        pairs: Sources with their references.
+        samples: Translations that are printed.
+        tokenize: sacreBLEU's tokenizer.
+
+    Example:
+        >>> history = model.fit(dataset, callbacks=[ValidationBleu(translator, pairs)])
+    """
+
+    def __init__(
+        self,
+        translate: Callable[[Sequence[str]], list[str]],
+        pairs: Sequence[tuple[str, str]],
+        samples: int = 3,
+        tokenize: str = "13a",
+    ) -> None:
+        super().__init__()
+        self.translate = translate
+        self.sources, self.references = map(list, zip(*pairs, strict=True))
+        self.samples = samples
+        self.tokenize = tokenize
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        scores = self.score()
+        if logs is not None:
+            logs.update(scores)
+
+    def score(self) -> dict[str, float]:
+        """Returns `val_bleu` and `val_chrf` of the model as it is now, and prints samples."""
+        translations = self.translate(self.sources)
+        score = score_corpus(translations, self.references, self.tokenize)
+        print(f"\nvalid: {score}")
+        rows = zip(self.sources, self.references, translations, strict=True)
+        for source, reference, translation in list(rows)[: self.samples]:
+            print(f"  source      {source}\n  reference   {reference}\n  translation {translation}")
+        return {"val_bleu": score.bleu, "val_chrf": score.chrf}

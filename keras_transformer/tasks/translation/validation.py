@@ -1,0 +1,101 @@
+"""The validation corpus of a run: its batches, and its first sentences to be translated."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import keras
+
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.runs.run import Run
+from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
+from keras_transformer.tasks.translation.inputs import open_of, validation_batches
+from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.strategy import Replicas
+from keras_transformer.translation.translator import Translator
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# Sentences that are translated at a stretch: two batches by default.
+_STRETCH = 128
+
+
+class TranslationValidation:
+    """What a translator is validated on; see `keras_transformer.training.task.Validation`.
+
+    Args:
+        run: The run; its configuration has a validation corpus.
+
+    Raises:
+        OSError: If the corpus is not there.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.corpus: Corpus = open_of(run.config.data, run.config.data.valid)
+
+    def dataset(self, replicas: Replicas) -> "tf.data.Dataset":
+        batches = validation_batches(self.run, self.corpus, replicas)
+        return replicas.distribute(batches.dataset)
+
+    def scoring(
+        self,
+        model: keras.Model,
+        average: MovingAverage | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> ValidationBleu | None:
+        """Makes the callback that translates with greedy search; None if none is to be.
+
+        Args:
+            model: The model.
+            average: Put into the model while it translates.
+            check: Called between stretches of sentences; may raise an error to end it.
+        """
+        validation, decoding = self.run.config.validation, self.run.config.decoding.greedy()
+        pairs = list(itertools.islice(self.corpus, validation.bleu_sentences))
+        if not pairs:
+            return None
+        translator = Translator(model, *self.run.tokenizers, decoding)
+
+        def translate(lines: Sequence[str]) -> list[str]:
+            return in_stretches(translator, lines, check)
+
+        def translate_with_average(lines: Sequence[str]) -> list[str]:
+            assert average is not None
+            with average.in_model():
+                return translate(lines)
+
+        return ValidationBleu(
+            translate if average is None else translate_with_average,
+            pairs,
+            validation.samples,
+            validation.bleu_tokenize,
+        )
+
+
+def in_stretches(
+    translate: Callable[[Sequence[str]], list[str]],
+    lines: Sequence[str],
+    check: Callable[[], None],
+    size: int = _STRETCH,
+) -> list[str]:
+    """Translates lines of like lengths together, with a look up after each stretch.
+
+    Args:
+        translate: Takes sentences, gives translations.
+        lines: The sentences.
+        check: Called before each stretch.
+        size: Sentences of a stretch.
+
+    Returns:
+        The translations, in the order of the lines.
+    """
+    order = sorted(range(len(lines)), key=lambda index: -len(lines[index]))
+    translations = [""] * len(lines)
+    for start in range(0, len(order), size):
+        check()
+        stretch = order[start : start + size]
+        for index, text in zip(stretch, translate([lines[i] for i in stretch]), strict=True):
+            translations[index] = text
+    return translations

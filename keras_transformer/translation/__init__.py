@@ -1,0 +1,1 @@
+"""Strings in, strings out: what validation, evaluation and every export translate with."""

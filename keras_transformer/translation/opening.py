@@ -1,0 +1,83 @@
+"""Trained runs become a translator."""
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keras_transformer.models.families import family_of
+from keras_transformer.runs.checkpoints import Checkpoint
+from keras_transformer.runs.run import Run, open_run
+from keras_transformer.translation.translator import Translator
+
+
+def open_runs(
+    runs: Sequence[Run | str | os.PathLike[str]],
+    checkpoint: str = "best",
+    options: Mapping[str, Any] | None = None,
+) -> Translator:
+    """Makes the translator of trained runs.
+
+    Args:
+        runs: Runs or their directories; several decide together, with the tokenizers of the first.
+        checkpoint: "best", "latest" or "average".
+        options: Fields of `DecodingConfig` that differ from those of the first run.
+
+    Raises:
+        FileNotFoundError: If a path is no run, or a run has no such checkpoint.
+        ValueError: If an option is out of its range, or the runs differ in their vocabularies.
+
+    Example:
+        >>> translator = open_runs(["runs/demo"], options={"beam_size": 8})
+    """
+    opened = [open_run(run) if isinstance(run, str | os.PathLike) else run for run in runs]
+    first = opened[0]
+    checkpoints = [_find(run, checkpoint) for run in opened]
+    for run in opened[1:]:
+        _require_same_vocabularies(first, run)
+    data, decoding = first.config.data, first.config.decoding
+    origin = {
+        "languages": {"source": data.source_language, "target": data.target_language},
+        "training": [
+            {
+                "run": run.path.name,
+                "family": family_of(run.config.model).name,
+                "task": run.config.task,
+                "model": dataclasses.asdict(run.config.model),
+                "epoch": found.epoch,
+                "metrics": dict(found.metrics),
+            }
+            for run, found in zip(opened, checkpoints, strict=True)
+        ],
+    }
+    return Translator(
+        [found.load() for found in checkpoints],
+        first.source_tokenizer,
+        first.target_tokenizer,
+        dataclasses.replace(decoding, **options) if options else decoding,
+        origin,
+    )
+
+
+def _find(run: Run, name: str) -> Checkpoint:
+    found = getattr(run.checkpoints, name)()
+    if found is not None:
+        return found
+    if name == "average":
+        raise FileNotFoundError(
+            "`run` must have an average; make it with `python -m keras_transformer average`. "
+            f"Received: {run.path}"
+        )
+    raise FileNotFoundError(
+        f"`run` must have a checkpoint; train it for an epoch first. Received: {run.path}"
+    )
+
+
+def _require_same_vocabularies(first: Run, run: Run) -> None:
+    for side in ("source", "target"):
+        tokenizers = (getattr(one, f"{side}_tokenizer") for one in (first, run))
+        if len({tokenizer.model for tokenizer in tokenizers}) > 1:
+            raise ValueError(
+                f"Runs that translate together must have one {side} vocabulary; train the "
+                f"others from the first one's. Received: {first.path}, {run.path}"
+            )

@@ -1,0 +1,178 @@
+"""The translator: strings in, strings out, in Python."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.config import DecodingConfig
+from keras_transformer.models.seq2seq import Seq2Seq
+from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.text.vocabulary import EOS_ID
+from keras_transformer.translation.graph import TranslationGraph
+from keras_transformer.translation.in_batches import encode, map_in_batches
+from keras_transformer.translation.results import (
+    Attention,
+    Score,
+    Translation,
+    attention_of,
+    nbest_of,
+    score_of,
+)
+
+
+class Translator:
+    """Translates strings with a model and its tokenizers.
+
+    Any string is an input. One without text gives ""; one longer than the model's maximum is
+    translated in pieces, cut at sentence ends or between words, whose translations are joined by
+    spaces.
+
+    Args:
+        models: A model on the TensorFlow backend, or several that decide together.
+        source_tokenizer: Tokenizer of the source language.
+        target_tokenizer: Tokenizer of the target language; None if it is the source's.
+        config: How translations are searched.
+        origin: What the metadata of an export say of where the models come from.
+
+    Raises:
+        ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
+            it, or on another backend.
+
+    Example:
+        >>> translator = Translator(model, tokenizer)
+        >>> translations = translator(["a small dog", ""])
+        >>> translations[1]
+        ''
+    """
+
+    def __init__(
+        self,
+        models: Seq2Seq | Sequence[Seq2Seq],
+        source_tokenizer: SubwordTokenizer,
+        target_tokenizer: SubwordTokenizer | None = None,
+        config: DecodingConfig = DecodingConfig(),
+        origin: Mapping[str, Any] | None = None,
+    ):
+        models = list(models) if isinstance(models, Sequence) else [models]
+        target_tokenizer = target_tokenizer or source_tokenizer
+        self.graph = TranslationGraph(models, source_tokenizer, target_tokenizer, config)
+        self.models = self.graph.models
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.config = config
+        self.origin = dict(origin or {})
+        self._nbest = _compiled(self.graph.nbest, "text")
+        self._nbest_prefixed = _compiled(self.graph.nbest, "text", "prefix")
+        self._score = _compiled(self.graph.score, "source", "target")
+        self._attention = _compiled(self.graph.attention, "text")
+
+    @property
+    def batch_size(self) -> int:
+        """Strings that are translated together."""
+        return self.config.batch_size
+
+    def __call__(
+        self,
+        lines: Iterable[str | bytes],
+        prefixes: Iterable[str | bytes] | None = None,
+        progress: bool = False,
+    ) -> list[str]:
+        """Translates lines in batches of like lengths and returns them in their own order.
+
+        Args:
+            lines: The strings.
+            prefixes: What each translation begins with, "" for anything; None for anything.
+            progress: Show a progress bar, on standard error.
+
+        Returns:
+            A translation for each line.
+        """
+        return [best.text for best, *_ in self.nbest(lines, prefixes, progress)]
+
+    def nbest(
+        self,
+        lines: Iterable[str | bytes],
+        prefixes: Iterable[str | bytes] | None = None,
+        progress: bool = False,
+    ) -> list[list[Translation]]:
+        """Translates lines as a call does, and returns `config.num_hypotheses` of each.
+
+        Returns:
+            For each line its translations, the best first. There are fewer of them if the search
+            found no more.
+
+        Raises:
+            ValueError: If a prefix is as long as the longest translation.
+        """
+        lines = encode(lines)
+        if prefixes is None:
+            rows = self._map(self._nbest, lines, progress=progress)
+        else:
+            prefixes = encode(prefixes)
+            self._check_lengths("prefixes", prefixes, self.target_tokenizer)
+            rows = self._map(self._nbest_prefixed, lines, prefixes, progress=progress)
+        return [nbest_of(row) for row in rows]
+
+    def score(
+        self,
+        sources: Iterable[str | bytes],
+        targets: Iterable[str | bytes],
+        progress: bool = False,
+    ) -> list[Score]:
+        """Gives the log-probabilities of given translations.
+
+        Args:
+            sources: The sources.
+            targets: A translation of each.
+            progress: Show a progress bar, on standard error.
+
+        Raises:
+            ValueError: If a source or a target is longer than the model's maximum.
+        """
+        sources, targets = encode(sources), encode(targets)
+        self._check_lengths("sources", sources, self.source_tokenizer)
+        self._check_lengths("targets", targets, self.target_tokenizer)
+        rows = self._map(self._score, sources, targets, progress=progress)
+        return [score_of(row) for row in rows]
+
+    def attend(self, lines: Iterable[str | bytes], progress: bool = False) -> list[Attention]:
+        """Translates lines and tells what each token of the translations attended to.
+
+        Args:
+            lines: The strings.
+            progress: Show a progress bar, on standard error.
+
+        Raises:
+            ValueError: If a line is longer than the model's maximum.
+        """
+        lines = encode(lines)
+        self._check_lengths("lines", lines, self.source_tokenizer)
+        rows = self._map(self._attention, lines, progress=progress)
+        eos = self.target_tokenizer.pieces[EOS_ID]
+        return [attention_of(row, eos) for row in rows]
+
+    def _map(
+        self, function: Callable[..., Any], *columns: Sequence[bytes], progress: bool
+    ) -> list[dict[str, Any]]:
+        return map_in_batches(function, *columns, size=self.config.batch_size, progress=progress)
+
+    def _check_lengths(
+        self, name: str, lines: Sequence[bytes], tokenizer: SubwordTokenizer
+    ) -> None:
+        most = self.graph.max_length
+        lengths = tokenizer.tokenize(lines).row_lengths().numpy()
+        for i in np.flatnonzero(lengths > most)[:1]:
+            raise ValueError(
+                f"`{name}` must be strings of at most {most} tokens, eos included. "
+                f"Received: {lengths[i]} tokens in line {i + 1}"
+            )
+
+
+def _compiled(
+    function: Callable[..., Any], *arguments: str
+) -> tf.types.experimental.PolymorphicFunction:
+    """Compiles a function of strings into one graph for all batches."""
+    signature = [tf.TensorSpec([None], tf.string, name=name) for name in arguments]
+    return tf.function(function, input_signature=signature, autograph=False)

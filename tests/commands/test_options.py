@@ -1,0 +1,222 @@
+"""The command lines: defaults, presets and recipes of `train.py`, and the options of decoding."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import pytest
+import yaml
+
+from keras_transformer import PRESETS, DecodingConfig, RunConfig, TransformerConfig
+from keras_transformer.commands.options import (
+    add_checkpoint_option,
+    add_decoding_options,
+    given_decoding_options,
+)
+from keras_transformer.commands.train import parse_training_command
+
+ROOT = Path(__file__).parents[2]
+RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    """Writes a YAML file and returns its path."""
+
+    def write(text):
+        path = tmp_path / "recipe.yaml"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def parse(*arguments):
+    return parse_training_command(["--output", "runs/a", *arguments]).config
+
+
+def error_of(capsys, *arguments):
+    with pytest.raises(SystemExit) as raised:
+        parse(*arguments)
+    assert raised.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_defaults_are_those_of_the_dataclasses():
+    command = parse_training_command(["--output", "runs/a"])
+    assert command.output == Path("runs/a")
+    assert command.config == RunConfig()
+
+
+def test_arguments_of_the_process(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["train.py", "--output", "b", "--training.epochs", "3"])
+    command = parse_training_command()
+    assert (command.output, command.config.training.epochs) == (Path("b"), 3)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets(name):
+    assert parse("--preset", name).model == TransformerConfig.preset(name)
+
+
+def test_the_command_line_beats_the_recipe_and_that_the_preset(recipe):
+    path = recipe("preset: tiny\nmodel:\n  d_ff: 99\n  dropout: 0.25\ntraining:\n  epochs: 7\n")
+    config = parse("--config", path, "--model.dropout", "0.5", "--model.num_heads=8")
+    expected = TransformerConfig.preset("tiny", d_ff=99, dropout=0.5, num_heads=8)
+    assert config.model == expected
+    assert config.training.epochs == 7
+    assert config.training.seed == RunConfig().training.seed
+
+
+@pytest.mark.parametrize("option", [["--config", "PATH"], ["--config=PATH"]])
+def test_the_order_of_the_arguments_does_not_matter(recipe, option):
+    path = recipe("preset: tiny\nmodel:\n  dropout: 0.25\n  d_ff: 99\n")
+    option = [argument.replace("PATH", path) for argument in option]
+    config = parse("--model.dropout", "0.5", "--preset", "base_h4", *option, "--model.d_model=64")
+    assert config.model == TransformerConfig.preset("base_h4", d_model=64, d_ff=99, dropout=0.5)
+
+
+def test_a_preset_of_the_command_line_beats_that_of_the_recipe(recipe):
+    path = recipe("preset: tiny\nmodel:\n  d_ff: 99\n")
+    assert parse("--config", path, "--preset=big").model == TransformerConfig.preset("big", d_ff=99)
+
+
+def test_later_recipes_beat_earlier_ones(tmp_path):
+    for name, text in (("a", "model: {d_ff: 1, dropout: 0.5}"), ("b", "model: {d_ff: 2}")):
+        (tmp_path / name).write_text(text)
+    model = parse("--config", f"{tmp_path}/a", "--config", f"{tmp_path}/b").model
+    assert (model.d_ff, model.dropout) == (2, 0.5)
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
+def test_every_recipe_parses(path):
+    recipe = yaml.safe_load(path.read_text())
+    preset = TransformerConfig.preset(recipe.pop("preset", "base"))
+    expected = {**RunConfig().to_dict(), "model": dataclasses.asdict(preset)}
+    for section, values in recipe.items():
+        expected[section].update(values)
+    assert parse("--config", str(path)).to_dict() == expected
+
+
+def test_there_are_recipes():
+    assert RECIPES
+
+
+def test_a_corpus_of_two_files(recipe):
+    files = ["corpus/a.en", "corpus/b.de.gz"]
+    assert parse("--data.train", '["corpus/a.en", "corpus/b.de.gz"]').data.train == files
+    path = recipe("data:\n  train:\n  - corpus/a.en\n  - corpus/b.de.gz\n")
+    assert parse("--config", path).data.train == files
+    assert parse("--data.train", "corpus/a").data.train == "corpus/a"
+
+
+def test_nothing_as_a_value():
+    config = parse("--data.valid=null", "--training.clip_norm=null")
+    assert config.data.valid is None
+    assert config.training.clip_norm is None
+    assert parse("--model.source_vocab_size=1000").model.source_vocab_size == 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model.dropout", "1.5"], ["`dropout` must be in [0, 1)", "dropout=1.5"]),
+        (["--model.d_model", "wide"], ["model.d_model", "wide"]),
+        (["--model.num_heads", "7"], ["`d_model` must be divisible by `num_heads`", "num_heads=7"]),
+        (["--model.positions", "spiral"], ["model.positions", "spiral"]),
+        (["--training.epochs", "0"], ["`epochs` must be positive", "epochs=0"]),
+        (["--training.precision", "float8"], ["training.precision", "float8"]),
+        (["--data.max_ratio", "0.5"], ["`max_ratio` must be at least 1", "max_ratio=0.5"]),
+        (["--decoding.batch_size", "0"], ["`batch_size` must be positive", "batch_size=0"]),
+        (["--decoding.num_hypotheses", "5"], ["`num_hypotheses` must be at most beam_size=4"]),
+        (["--tokenizer.algorithm", "words"], ["tokenizer.algorithm", "words"]),
+        (["--preset", "huge"], ["preset", "huge", "base_learned_positions"]),
+        (["--model.depth", "3"], ["--model.depth"]),
+        (["--config", "missing.yaml"], ["missing.yaml"]),
+        (["--config"], ["train.py", "--config", "expected one argument"]),
+    ],
+)
+def test_a_refused_value_is_named(capsys, arguments, words):
+    error = error_of(capsys, *arguments)
+    for word in words:
+        assert word in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model:\n  depth: 3\n", ["depth"]),
+        ("modle:\n  d_ff: 3\n", ["modle"]),
+        ("training:\n  epochs: many\n", ["epochs", "many"]),
+        ("model:\n  dropout: 1.5\n", ["`dropout` must be in [0, 1)", "dropout=1.5"]),
+        ("preset: huge\n", ["preset", "huge"]),
+    ],
+)
+def test_a_refused_recipe_names_the_key(capsys, recipe, text, words):
+    error = error_of(capsys, "--config", recipe(text))
+    for word in words:
+        assert word in error
+    assert "Traceback" not in error
+
+
+def test_an_output_is_required(capsys):
+    with pytest.raises(SystemExit):
+        parse_training_command(["--preset=tiny"])
+    assert "output" in capsys.readouterr().err
+
+
+def test_help_names_every_option(capsys):
+    with pytest.raises(SystemExit) as raised:
+        parse_training_command(["--help"])
+    assert raised.value.code == 0
+    text = capsys.readouterr().out
+    for section in dataclasses.fields(RunConfig):
+        for field in dataclasses.fields(getattr(RunConfig(), section.name)):
+            assert f"--{section.name}.{field.name}" in text
+
+
+# Commands that decode.
+
+
+@pytest.fixture
+def decoding_parser():
+    parser = argparse.ArgumentParser()
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+    return parser
+
+
+def test_decoding_options_are_those_that_were_given(decoding_parser):
+    assert given_decoding_options(decoding_parser.parse_args([])) == {}
+    # A value that is the default, or false, is given all the same.
+    given = {"beam_size": 4, "length_penalty": 0.0, "sampling": False, "top_p": 0.9, "seed": 0}
+    arguments = ["--beam_size=4", "--length_penalty=0", "--no-sampling", "--top_p=.9", "--seed=0"]
+    assert given_decoding_options(decoding_parser.parse_args(arguments)) == given
+    arguments = ["--sampling", "--banned_pieces", "\u2581a", "b"]
+    options = given_decoding_options(decoding_parser.parse_args(arguments))
+    assert options == {"sampling": True, "banned_pieces": ["\u2581a", "b"]}
+    assert DecodingConfig(**options).banned_pieces == ("\u2581a", "b")
+
+
+def test_there_is_an_option_for_each_field_of_decoding(decoding_parser, capsys):
+    with pytest.raises(SystemExit):
+        decoding_parser.parse_args(["--help"])
+    text = capsys.readouterr().out
+    for field in dataclasses.fields(DecodingConfig):
+        assert f"--{field.name}" in text
+    assert "Hypotheses that are extended side by side" in text
+
+
+@pytest.mark.parametrize("arguments", [["--beam_size", "many"], ["--checkpoint", "first"]], ids=str)
+def test_a_refused_option_of_decoding_is_named(decoding_parser, capsys, arguments):
+    with pytest.raises(SystemExit):
+        decoding_parser.parse_args(arguments)
+    error = capsys.readouterr().err
+    assert all(word in error for word in arguments)
+
+
+def test_a_recipe_of_decoding(recipe):
+    path = recipe("decoding:\n  beam_size: 7\n  banned_pieces: [a, b]\n  sampling: true\n")
+    expected = DecodingConfig(beam_size=7, banned_pieces=("a", "b"), sampling=True)
+    assert parse("--config", path).decoding == expected

@@ -1,0 +1,168 @@
+"""The pages agree with the code: what they name is there, and defaults are what they say."""
+
+import ast
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from keras_transformer.config import (
+    DataConfig,
+    DecodingConfig,
+    RunConfig,
+    TokenizerConfig,
+    TrainingConfig,
+    TransformerConfig,
+    ValidationConfig,
+)
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [*PAGES, *sorted((ROOT / "configs").glob("*.yaml"))]
+FOLDERS = (
+    *("benchmarks", "configs", "docs", "examples"),
+    *("keras_transformer", "phrasebook", "tests", "tools"),
+)
+
+# Each section of a run's configuration, with the fields that it has.
+SECTIONS = {
+    section.name: {
+        field.name
+        for field in dataclasses.fields(
+            TransformerConfig if section.name == "model" else section.type
+        )
+    }
+    for section in dataclasses.fields(RunConfig)
+}
+
+# The heading above each table of options, by page.
+TABLES = [
+    ("docs/decoding.md", "## Options", DecodingConfig),
+    ("docs/training.md", "### `data`", DataConfig),
+    ("docs/training.md", "### `tokenizer`", TokenizerConfig),
+    ("docs/training.md", "### `training`", TrainingConfig),
+    ("docs/training.md", "### `validation`", ValidationConfig),
+]
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+texts = pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+
+
+def code_spans(page):
+    """What stands in backticks, outside of blocks of code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"`([^`]+)`", text)
+
+
+def repository_files():
+    """Paths of the source files, without what is built or made."""
+    return [
+        path.relative_to(ROOT)
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def table(path, heading):
+    """The rows of the first table below a heading, without its head."""
+    _, found, below = (ROOT / path).read_text().partition(f"\n{heading}\n")
+    assert found, f"{path} has no heading {heading!r}"
+    rows = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE)[0].splitlines()[2:]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def default_of(field):
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+@pytest.mark.parametrize(("path", "heading", "config"), TABLES)
+def test_tables_of_options(path, heading, config):
+    """In the order of the dataclass: each field with its default, and nothing else."""
+    expected = [(f"`{f.name}`", f"`{default_of(f)!r}`") for f in dataclasses.fields(config)]
+    rows = table(path, heading)
+    assert [(name, default) for name, default, _ in rows] == expected
+    assert all(meaning for *_, meaning in rows)
+
+
+@pages
+def test_paths(page):
+    """A file may be named from the package on, or by its name alone."""
+    known = [f"/{path.as_posix()}" for path in repository_files()]
+    known += [f"/{path.name}" for path in ROOT.glob("*.*")]
+    for span in code_spans(page):
+        if re.fullmatch(rf"({'|'.join(FOLDERS)})/[\w./-]*", span):
+            assert (ROOT / span).exists(), f"{page.name} names {span}"
+        elif re.fullmatch(r"[\w/-]+\.(py|md|sh|c)", span):
+            assert any(path.endswith(f"/{span}") for path in known), f"{page.name} names {span}"
+
+
+@texts
+def test_scripts_of_commands(page):
+    """Scripts that commands run are there; those of benchmarks have the options that are given."""
+    text = page.read_text().replace("\\\n", " ")
+    commands = re.findall(r"\bpython ((?:\w+/)*\w+\.py)([^\n`;|]*)", text)
+    for script, arguments in commands:
+        assert (ROOT / script).is_file(), f"{page.name} runs {script}"
+        if script.startswith("benchmarks/"):
+            source = (ROOT / script).read_text()
+            for option in re.findall(r"--[\w-]+", arguments):
+                assert f'"{option}"' in source, f"{page.name} gives {option} to {script}"
+
+
+# What looks like an option in backticks and is none: a file of a checkpoint.
+FILES = {("training", "npz")}
+
+
+@texts
+def test_options(page):
+    """`--section.name` anywhere, and `section.name` in backticks, where `model.x` is Python too."""
+    given = re.findall(rf"--({'|'.join(SECTIONS)})\.(\w+)", page.read_text())
+    for span in code_spans(page) if page.suffix == ".md" else []:
+        given += re.findall(rf"^({'|'.join({*SECTIONS} - {'model'})})\.(\w+)(?![\w./])", span)
+    for section, name in {*given} - FILES:
+        known = name in SECTIONS[section] or name == "NAME"
+        assert known, f"{page.name} names the option {section}.{name}"
+
+
+def test_renamed_options_are_gone():
+    """Names that options had before, but for benchmarks' own."""
+    old = r"(?<![\w-])(learning_rate|model\.label_smoothing|training\.(bleu_\w+|samples))(?![\w_])"
+    for page in TEXTS:
+        for span in code_spans(page):
+            assert not re.search(old, span), f"{page.name} has {span}"
+
+
+def python_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}: {block.splitlines()[0]}")
+    for page in PAGES
+    for block in python_blocks(page)
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_python_blocks(block):
+    """They are Python, and what they import from the package is there."""
+    for node in ast.walk(ast.parse(block)):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "keras_transformer":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
+
+
+def test_the_model_in_python():
+    """README's block runs, and its comments tell shapes that are so."""
+    [block] = [block for block in python_blocks(PAGES[0]) if "compile_model" in block]
+    names = {}
+    exec(block.replace("base_h4", "tiny"), names)
+    assert names["logits"].shape == (1, 3, 8000)
+    heads = names["config"].num_heads
+    assert names["weights"]["cross"][0].shape == (1, heads, 3, 3)
