@@ -16,7 +16,8 @@ SENTENCES ?= "The old woman reads a good book in the garden." \
 install: $(VENV)/installed
 
 $(VENV)/installed: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
+	@test -x $(BIN)/python || \
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || { \
 		echo "make: PYTHON must be a Python 3.11 to 3.13, as in: make demo PYTHON=python3.12." \
 		"Received: $(PYTHON), $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

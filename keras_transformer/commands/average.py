@@ -1,6 +1,5 @@
 """`keras-transformer average`: the mean of a run's checkpoints."""
 
-import argparse
 import functools
 from collections.abc import Sequence
 
@@ -13,17 +12,14 @@ from keras_transformer.commands.quiet import load_tensorflow
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     add_run_argument(parser)
-    which = parser.general.add_mutually_exclusive_group()
-    which.add_argument("--last", type=_count, metavar="K", help="Of the newest K.")
-    which.add_argument("--best", type=_count, metavar="K", help="Of the best K by validation BLEU.")
-    return parser.parse_args(arguments)
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
-    return value
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--last", type=int, metavar="K", help="Of the newest K.")
+    which.add_argument("--best", type=int, metavar="K", help="Of the best K by validation BLEU.")
+    parsed = parser.parse_args(arguments)
+    for option in ("last", "best"):
+        if parsed[option] is not None and parsed[option] < 1:
+            parser.error(f"argument --{option}: must be at least 1. Received: {parsed[option]}")
+    return parsed
 
 
 def _run(arguments: Namespace) -> None:

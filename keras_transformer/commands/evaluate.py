@@ -19,12 +19,12 @@ from keras_transformer.commands.parser import Command, Parser
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     add_model_argument(parser)
     add_corpora_argument(parser)
-    parser.general.add_argument(
+    parser.add_argument(
         "--tokenize",
         default="13a",
         help='sacreBLEU\'s tokenizer; "none" for text that is tokenised already.',
     )
-    add_checkpoint_option(parser.general)
+    add_checkpoint_option(parser)
     add_decoding_options(parser)
     return parser.parse_args(arguments)
 

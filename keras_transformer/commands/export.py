@@ -28,38 +28,37 @@ _OF_FORMAT = {"name": "serving", "max_length": "tflite"}
 
 def _add_options(parser: Parser) -> None:
     add_run_argument(parser)
-    general = parser.general
-    general.add_argument(
+    parser.add_argument(
         "--output", required=True, metavar="DIR", help="Folder that the version goes into."
     )
-    general.add_argument(
+    parser.add_argument(
         "--format",
         choices=list(_QUANTIZATIONS),
         default="saved_model",
         help="A TensorFlow SavedModel; the same with the files that TF Serving reads; TFLite, for "
         "apps; or a model for the CTranslate2 engine.",
     )
-    general.add_argument(
+    parser.add_argument(
         "--version", type=int, metavar="N", help="Its number; by default the next free one."
     )
-    general.add_argument(
+    parser.add_argument(
         "--quantization",
         metavar="TYPE",
         help="Type of the weights; float32 by default. "
         + "; ".join(f"{name}: {types}" for name, types in _QUANTIZATIONS.items())
         + ".",
     )
-    general.add_argument(
+    parser.add_argument(
         "--name",
         help="The model's name in TF Serving; by default that of the output folder.",
     )
-    general.add_argument(
+    parser.add_argument(
         "--max_length",
         type=int,
         metavar="N",
         help="Most tokens of a sentence in TFLite, where less is faster; by default the model's.",
     )
-    add_checkpoint_option(parser.general)
+    add_checkpoint_option(parser)
     add_decoding_options(parser)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from keras_transformer.commands.facts import facts_of
 from keras_transformer.commands.parser import Command, Parser
 
 _WIDTH, _INDENT = 79, 16
@@ -23,11 +22,13 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         help="A run directory, an export, or a folder of exported versions, of which the highest "
         "is meant.",
     )
-    parser.general.add_argument("--json", action="store_true", help="Write it for machines.")
+    parser.add_argument("--json", action="store_true", help="Write it for machines.")
     return parser.parse_args(arguments)
 
 
 def _run(arguments: Namespace) -> None:
+    from keras_transformer.commands.facts import facts_of
+
     facts = facts_of(arguments.model)
     print(json.dumps(facts, indent=2) if arguments.json else as_text(facts))
 

@@ -44,9 +44,7 @@ def main(
         return
     parser = _Overview(prog, _SUMMARY, "", "COMMAND [options]", "train --help")
     version = importlib.metadata.version("keras_transformer")
-    parser.general.add_argument(
-        "--version", action="version", version=version, help="Show the version."
-    )
+    parser.add_argument("--version", action="version", version=version, help="Show the version.")
     if command.startswith("-"):
         parser.parse_args([command])
     parser.error(f"COMMAND must be one of {', '.join(COMMANDS)}. Received: {command or 'none'}")

@@ -49,7 +49,7 @@ def add_corpora_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_checkpoint_option(parser: argparse._ActionsContainer) -> None:
+def add_checkpoint_option(parser: argparse.ArgumentParser) -> None:
     """Adds `--checkpoint`: which checkpoint of a run to use."""
     parser.add_argument(
         "--checkpoint",

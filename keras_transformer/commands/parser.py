@@ -28,13 +28,10 @@ class Parser(ArgumentParser):
     """
 
     def __init__(self, prog: str, summary: str, details: str, usage: str, example: str) -> None:
-        super().__init__(prog=prog, usage=f"%(prog)s {usage}", add_help=False, allow_abbrev=False)
+        super().__init__(prog=prog, usage=f"%(prog)s {usage}", allow_abbrev=False)
+        self._optionals.title = "general"
         self._about = f"{summary} {details}".strip()
         self._example = f"Example: {_SCRIPT.sub('python ', prog, count=1)} {example}".rstrip()
-        self.general = self.add_argument_group("general")
-        self.general.add_argument(
-            "-h", "--help", action="help", help="Show this text, and do no more."
-        )
 
     def add_section(self, kind: type, name: str) -> None:
         """Adds the fields of a dataclass as a group of options `--name.field`."""
@@ -103,13 +100,13 @@ class Command:
             SystemExit: If an argument is refused, or help was asked for.
         """
         parser = Parser(prog, self.summary, self.details, self.usage, self.example)
-        parser.general.add_argument(
+        parser.add_argument(
             "--verbose",
             action="store_true",
             default=argparse.SUPPRESS,
             help="Show what TensorFlow prints when it starts, and its warnings.",
         )
-        parser.general.add_argument(
+        parser.add_argument(
             "--traceback",
             action="store_true",
             default=argparse.SUPPRESS,

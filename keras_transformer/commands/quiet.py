@@ -55,7 +55,7 @@ def without_start_up_lines() -> Iterator[None]:
 
     Example:
         >>> with without_start_up_lines():
-        ...     translator = open_translator(["exports/app"])
+        ...     import tensorflow
     """
     held_back = contextlib.nullcontext() if LEVEL in os.environ else _start_up_lines_held_back()
     with held_back:

@@ -17,10 +17,8 @@ from keras_transformer.commands.parser import Command, Parser
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     add_model_argument(parser)
     add_corpora_argument(parser)
-    parser.general.add_argument(
-        "--per_token", action="store_true", help="Show each token with its own."
-    )
-    add_checkpoint_option(parser.general)
+    parser.add_argument("--per_token", action="store_true", help="Show each token with its own.")
+    add_checkpoint_option(parser)
     return parser.parse_args(arguments)
 
 

@@ -137,36 +137,35 @@ def _add_options(parser: Parser, sections: type[RunSections], preset: str) -> No
 
 
 def _add_general_options(parser: Parser, presets: Sequence[str]) -> None:
-    general = parser.general
-    general.add_argument(
+    parser.add_argument(
         "--config",
         action="config",
         metavar="FILE",
         help="A YAML recipe, as under configs/. Options of the command line have precedence; of "
         "several recipes the later ones.",
     )
-    general.add_argument("--output", required=True, metavar="DIR", help="The run directory.")
-    general.add_argument(
+    parser.add_argument("--output", required=True, metavar="DIR", help="The run directory.")
+    parser.add_argument(
         "--preset",
         choices=presets,
         default=_Choices().preset,
         metavar="NAME",
-        help=f"A row of the paper's Table 3, or another model: {', '.join(presets)}.",
+        help=f"A row of the paper's table of variations, or another model: {', '.join(presets)}.",
     )
-    general.add_argument(
+    parser.add_argument(
         "--task",
         choices=list(RUN_CONFIGS),
         default=_Choices().task,
         help="What to train for, which decides the sections of options below.",
     )
-    general.add_argument(
+    parser.add_argument(
         "--strategy",
         choices=get_args(Strategy),
         default="auto",
         help="What to train on: one device, all devices of this machine, the workers that "
         "TF_CONFIG lists, a TPU, or what there is.",
     )
-    general.add_argument(
+    parser.add_argument(
         "--init-from",
         metavar="RUN",
         help="A run whose vocabulary and best weights to begin with; a larger model.vocab_size "
@@ -201,7 +200,7 @@ COMMAND = Command(
     summary="Train a model on a corpus, or continue to.",
     details="A second call with the same arguments continues where the first one stopped.",
     usage="--output DIR [--config FILE] [options]",
-    example="--config configs/phrasebook.yaml --output runs/demo",
+    example="--config my.yaml --output runs/mine",
     parse=_parse,
     run=_run,
 )

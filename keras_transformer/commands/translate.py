@@ -17,12 +17,12 @@ from keras_transformer.commands.parser import Command, Parser
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     add_model_argument(parser, nargs="+", several=", or several that decide together")
-    parser.general.add_argument(
+    parser.add_argument(
         "--scores",
         action="store_true",
         help="Put the log-probability and a tab before each translation.",
     )
-    add_checkpoint_option(parser.general)
+    add_checkpoint_option(parser)
     add_decoding_options(parser)
     return parser.parse_args(arguments)
 

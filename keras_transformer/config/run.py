@@ -126,11 +126,6 @@ class RunConfig(RunSections):
 RUN_CONFIGS: dict[str, type[RunSections]] = {RunConfig.task: RunConfig}
 
 
-def joint_vocabulary(model: Seq2SeqConfig) -> bool:
-    """Returns whether source and target share one vocabulary."""
-    return model.source_vocab_size is None
-
-
 def _restored(section: Any, values: Mapping[str, Any]) -> Any:
     """Makes a section of the values that JSON has, which knows lists in place of tuples."""
     tuples = {f.name for f in dataclasses.fields(section) if isinstance(f.default, tuple)}

@@ -14,6 +14,7 @@ def signature_definitions(folder: Path) -> dict[str, Any]:
         folder: Folder of the SavedModel.
 
     Example:
+        >>> from keras_transformer.export.saved_model import export_saved_model
         >>> folder = export_saved_model(translator, "exports/demo")
         >>> sorted(signature_definitions(folder))
         ['attention', 'nbest', 'score', 'serving_default', 'translate']
@@ -30,6 +31,7 @@ def describe_signatures(folder: Path) -> dict[str, dict[str, dict[str, str]]]:
         folder: Folder of the SavedModel.
 
     Example:
+        >>> from keras_transformer.export.saved_model import export_saved_model
         >>> folder = export_saved_model(translator, "exports/demo")
         >>> describe_signatures(folder)["serving_default"]["inputs"]
         {'text': 'string [batch]'}

@@ -7,11 +7,15 @@ from typing import Any, BinaryIO
 
 _WEIGHTS = "model.weights.h5"
 
+# Parts that hold states and no parameters.
+_NO_PARAMETERS = {"optimizer", "seed_generator"}
+
 
 def count_parameters(path: str | os.PathLike[str]) -> int:
     """Counts the parameters of a `model.keras` as `keras.Model.count_params` does.
 
-    The states of random numbers are not among them. What is read is the table of contents alone.
+    The states of random numbers and of the optimizer are not among them. What is read is the table
+    of contents alone.
 
     Args:
         path: The file.
@@ -30,7 +34,7 @@ def count_parameters(path: str | os.PathLike[str]) -> int:
 
     def add(name: str, item: "h5py.Dataset | h5py.Group") -> None:
         nonlocal count
-        if isinstance(item, h5py.Dataset) and "seed_generator" not in name:
+        if isinstance(item, h5py.Dataset) and not _NO_PARAMETERS & {*name.split("/")}:
             count += item.size
 
     with open(path, "rb") as file, h5py.File(_weights_in(file), "r") as weights:

@@ -70,13 +70,17 @@ def export(command):
 
 def in_a_shell(*arguments):
     """Runs a command in a process of its own, where only what is in `INPUT` is read."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    # The level of the tests' own TensorFlow would be taken for the user's.
+    environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
     done = subprocess.run(
         [sys.executable, "-m", "keras_transformer", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"},
+        env=environment,
         input=INPUT,
         capture_output=True,
     )
     assert done.returncode == 0, done.stderr.decode()
+    assert done.stderr == b"", "nothing but translations"
     return done.stdout
 
 
@@ -186,6 +190,12 @@ def test_score(run, command, corpus):
         assert sum(values) == pytest.approx(float(total), abs=1e-3)
 
 
+def test_score_with_an_export(run, exported, command, corpus):
+    code, output, errors = command("score", exported, corpus, "--per_token")
+    assert code == 0, errors
+    assert output == command("score", run.path, corpus, "--per_token")[1]
+
+
 def test_evaluate_takes_decoding_options(run, command, corpus):
     _, greedy, _ = command("evaluate", run.path, corpus, "--beam_size", "1")
     code, output, errors = command("evaluate", run.path, corpus, "--max_extra_tokens", "9")
@@ -234,6 +244,9 @@ def test_export_to_tflite(run, export, command, corpus, tmp_path):
     expected = command("evaluate", run.path, corpus)
     assert command("evaluate", tmp_path, corpus)[:2] == expected[:2]
     assert expected[0] == 0
+    code, _, errors = command("score", tmp_path, corpus)
+    assert code == 1
+    assert b"A TFLite model translates and no more" in errors
 
 
 def test_export_for_serving(run, export, tmp_path):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from toy_family import FAMILY, ToyConfig
+from toy_task import ReversalConfig
 
 from keras_transformer import PRESETS, DecodingConfig, RunConfig, TransformerConfig
 from keras_transformer.commands.options import (
@@ -14,6 +16,8 @@ from keras_transformer.commands.options import (
     given_decoding_options,
 )
 from keras_transformer.commands.train import parse_training_command
+from keras_transformer.config.run import RUN_CONFIGS
+from keras_transformer.models.families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
@@ -132,6 +136,8 @@ def test_nothing_as_a_value():
         (["--tokenizer.algorithm", "words"], ["tokenizer.algorithm", "words"]),
         (["--preset", "huge"], ["preset", "huge", "base_learned_positions"]),
         (["--model.depth", "3"], ["--model.depth"]),
+        (["--training.learning_rat", "3"], ["--training.learning_rat 3"]),
+        (["--task", "painting"], ["task", "painting", "translation"]),
         (["--config", "missing.yaml"], ["missing.yaml"]),
         (["--config"], ["train.py", "--config", "expected one argument"]),
     ],
@@ -174,6 +180,35 @@ def test_help_names_every_option(capsys):
     for section in dataclasses.fields(RunConfig):
         for field in dataclasses.fields(getattr(RunConfig(), section.name)):
             assert f"--{section.name}.{field.name}" in text
+
+
+@pytest.mark.parametrize("place", ["arguments", "recipe"])
+def test_preset_and_task_decide_which_options_there_are(place, recipe, monkeypatch):
+    monkeypatch.setitem(FAMILIES, FAMILY.name, FAMILY)
+    monkeypatch.setitem(RUN_CONFIGS, ReversalConfig.task, ReversalConfig)
+    chosen = ["--preset=toy", f"--task={ReversalConfig.task}"]
+    if place == "recipe":
+        chosen = ["--config", recipe(f"preset: toy\ntask: {ReversalConfig.task}\n")]
+    config = parse(*chosen, "--model.dropout=0.4")
+    assert isinstance(config, ReversalConfig)
+    assert config.model == ToyConfig(**FAMILY.presets["toy"], dropout=0.4)
+    # Those of the command line have precedence.
+    config = parse(*chosen, "--preset=tiny", "--task=translation", "--model.num_heads=2")
+    assert config == RunConfig(TransformerConfig.preset("tiny", num_heads=2))
+
+
+def test_the_configuration_is_printed_as_a_recipe(capsys, tmp_path):
+    arguments = ["--preset=base_ls0.2", "--model.num_layers=2", "--data.valid=null"]
+    expected = parse(*arguments)
+    with pytest.raises(SystemExit) as raised:
+        parse(*arguments, "--verbose", "--print_config")
+    assert raised.value.code == 0
+    (tmp_path / "printed").write_text(capsys.readouterr().out)
+    assert parse("--config", str(tmp_path / "printed")) == expected
+
+
+def test_presets_of_the_training():
+    assert parse("--preset", "base_ls0.2").training.label_smoothing == 0.2
 
 
 # Commands that decode.

@@ -271,13 +271,6 @@ def test_each_worker_reads_its_part(build, tokenizer, workers, static_shapes, op
     assert union == Counter(pairs)
 
 
-def test_a_bad_worker():
-    for worker, workers in ((2, 2), (-1, 2), (0, 0)):
-        message = rf"`worker` must be .*`workers`, {workers}\. Received: worker={worker}"
-        with pytest.raises(ValueError, match=message):
-            Sharing(worker, workers)
-
-
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_parts_for_replicas_interleave_to_the_batch(build, replicas):
     batches, skipped = build(sharing=Sharing(replicas=replicas)), 4
@@ -401,15 +394,13 @@ def test_nothing_left_to_train_on(build):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("batch_tokens", 0), ("shuffle_buffer", -1), ("sample", 0), ("replicas", 0)],
+    ("name", "value"), [("batch_tokens", 0), ("shuffle_buffer", -1), ("sample", 0)]
 )
 def test_bad_arguments(build, name, value):
-    make = Sharing if name == "replicas" else build
     with pytest.raises(
         ValueError, match=rf"`{name}` must be at least \d. Received: {name}={value}"
     ):
-        make(**{name: value})
+        build(**{name: value})
 
 
 def test_padding_fraction():
