@@ -74,6 +74,13 @@ def check_mixed_precision(case, policy):
         np.testing.assert_allclose(output, expected, TOLERANCE[policy], TOLERANCE[policy])
 
 
+def check_symbolic_outputs(case, policy):
+    """Tells from shapes what it gives, as a functional model and `summary` ask."""
+    layer = case.make(dtype=policy)
+    symbols = [keras.KerasTensor(array.shape, str(array.dtype)) for array in case.inputs]
+    check_shapes_and_dtypes(case, layer, flat(layer(*symbols)))
+
+
 def check_gradients(case, gradients):
     """Every trainable variable gets a gradient that is finite and not zero throughout."""
     layer = case.make()

@@ -33,9 +33,10 @@ def batches_of(rows, number):
         yield {"source": sentences(9), "target": target}, labels
 
 
-def dataset_of(generate):
-    """Makes a dataset that takes its batches from `generate()`."""
+def dataset_of(generate, weighted=False):
+    """Makes a dataset that takes its batches from `generate()`, with weights of the rows or not."""
     ids = tf.TensorSpec([None, None], "int32")
+    weights = (tf.TensorSpec([None], "float32"),) if weighted else ()
     return tf.data.Dataset.from_generator(
-        generate, output_signature=({"source": ids, "target": ids}, ids)
+        generate, output_signature=({"source": ids, "target": ids}, ids, *weights)
     )

@@ -167,6 +167,9 @@ class MultiHeadAttention(keras.layers.Layer):
         output = ops.reshape(output, (-1, ops.shape(query)[2], self.output_projection.units))
         return output, weights
 
+    def _weights_shape(self, x_shape: Shape, memory_shape: Shape) -> Shape:
+        return (x_shape[0], self.num_heads, x_shape[1], memory_shape[1])
+
 
 @register
 class SelfAttention(MultiHeadAttention):
@@ -208,6 +211,9 @@ class SelfAttention(MultiHeadAttention):
     ) -> tuple[Tensor, Tensor]:
         query, key, value = self._project_to_heads(self.query_key_value, x, *self._widths)
         return self._multi_head(query, key, value, attention_mask, training)
+
+    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, Shape]:
+        return input_shape, self._weights_shape(input_shape, input_shape)
 
     def empty_cache(self, batch_size: int | Tensor, slots: int | Tensor) -> tuple[Tensor, ...]:
         """Returns keys and values of no token yet, for `step`; see `cache.empty_cache`."""
@@ -284,6 +290,9 @@ class CrossAttention(MultiHeadAttention):
         training: bool | None = None,
     ) -> tuple[Tensor, Tensor]:
         return self.attend(x, self.keys_values(memory), attention_mask, training)
+
+    def compute_output_shape(self, x_shape: Shape, memory_shape: Shape) -> tuple[Shape, Shape]:
+        return x_shape, self._weights_shape(x_shape, memory_shape)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Projects the memory, once for all decoding steps.

@@ -81,6 +81,13 @@ class DecoderLayer(Block):
         )
         return x, self_weights, cross_weights
 
+    def compute_output_shape(
+        self, x_shape: Shape, memory_shape: Shape
+    ) -> tuple[Shape, Shape, Shape]:
+        _, self_weights = self.self_attention.compute_output_shape(x_shape)
+        _, cross_weights = self.cross_attention.compute_output_shape(x_shape, memory_shape)
+        return x_shape, self_weights, cross_weights
+
     def step(
         self,
         x: Tensor,
@@ -189,6 +196,12 @@ class Decoder(Block):
             all_self_weights.append(self_weights)
             all_cross_weights.append(cross_weights)
         return self.final_norm(x), all_self_weights, all_cross_weights
+
+    def compute_output_shape(
+        self, x_shape: Shape, memory_shape: Shape
+    ) -> tuple[Shape, list[Shape], list[Shape]]:
+        shapes = [layer.compute_output_shape(x_shape, memory_shape) for layer in self.layers]
+        return x_shape, [shape[1] for shape in shapes], [shape[2] for shape in shapes]
 
     def keys_values(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Projects the memory for the cross-attention of each layer, once for all steps."""

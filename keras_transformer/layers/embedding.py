@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.ids import checked_ids
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
@@ -26,6 +27,10 @@ class TokenEmbedding(keras.layers.Layer):
     Returns:
         float `[batch, length, d_model]`; with `reverse`, float32 logits
         `[batch, length, vocab_size]`.
+
+    Raises:
+        ValueError: If ids are no integers, or if they have values and one is not below
+            `vocab_size`; see `layers/ids.py`.
 
     Example:
         >>> embedding = TokenEmbedding(vocab_size=1000, d_model=128)
@@ -51,7 +56,16 @@ class TokenEmbedding(keras.layers.Layer):
     def call(self, x: Tensor, reverse: bool = False) -> Tensor:
         if reverse:
             return self.logits(x, self.output_kernel())
-        return ops.take(self.embeddings, x, axis=0) * math.sqrt(self.d_model)
+        ids = checked_ids(x, self.vocab_size)
+        return ops.take(self.embeddings, ids, axis=0) * math.sqrt(self.d_model)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return (*input_shape, self.d_model)
+
+    def compute_output_spec(self, x: Tensor, reverse: bool = False) -> keras.KerasTensor:
+        if reverse:
+            return keras.KerasTensor((*x.shape[:-1], self.vocab_size), "float32")
+        return keras.KerasTensor(self.compute_output_shape(x.shape), self.compute_dtype)
 
     def output_kernel(self) -> Tensor:
         """Returns the matrix transposed, `[d_model, vocab_size]`, of the compute dtype."""

@@ -61,6 +61,9 @@ class EncoderLayer(Block):
         transformed = self.feed_forward(self.feed_forward_residual.enter(x))
         return self.feed_forward_residual(x, transformed, training=training), weights
 
+    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, Shape]:
+        return self.self_attention.compute_output_shape(input_shape)
+
 
 @register
 class Encoder(Block):
@@ -107,3 +110,7 @@ class Encoder(Block):
             x, layer_weights = layer(x, attention_mask=attention_mask, training=training)
             weights.append(layer_weights)
         return self.final_norm(x), weights
+
+    def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, list[Shape]]:
+        weights = [layer.compute_output_shape(input_shape)[1] for layer in self.layers]
+        return input_shape, weights

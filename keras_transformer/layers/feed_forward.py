@@ -49,5 +49,8 @@ class FeedForward(keras.layers.Layer):
         rows = self.outer(self.inner(as_rows(x)))
         return ops.reshape(rows, (-1, *ops.shape(x)[1:]))
 
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return input_shape
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "d_ff": self.d_ff, "activation": self.activation}

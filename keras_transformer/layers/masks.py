@@ -11,12 +11,26 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.serialization import register, without_pad_id
-from keras_transformer.tensors import Tensor
+from keras_transformer.tensors import Shape, Tensor
 from keras_transformer.text.vocabulary import PAD_ID
 
 
+class Mask(keras.layers.Layer):
+    """What all masks share: ids in, booleans out, and no variables."""
+
+    def build(self, input_shape: Shape) -> None:
+        """Makes nothing; Keras takes a layer without it for one that is not built yet."""
+
+    def compute_output_spec(self, ids: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor(self.compute_output_shape(ids.shape), "bool")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return super().from_config(without_pad_id(config))
+
+
 @register
-class PaddingMask(keras.layers.Layer):
+class PaddingMask(Mask):
     """Lets every query attend to the real tokens of a sequence, and to no padding.
 
     Call arguments:
@@ -34,13 +48,13 @@ class PaddingMask(keras.layers.Layer):
     def call(self, ids: Tensor) -> Tensor:
         return ops.expand_dims(ops.not_equal(ids, PAD_ID), (1, 2))
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return super().from_config(without_pad_id(config))
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        batch_size, length = input_shape
+        return (batch_size, 1, 1, length)
 
 
 @register
-class CausalMask(keras.layers.Layer):
+class CausalMask(Mask):
     """Lets position i attend to positions up to i: no token sees its future.
 
     Call arguments:
@@ -60,9 +74,13 @@ class CausalMask(keras.layers.Layer):
         mask = ops.expand_dims(position, 1) >= ops.expand_dims(position, 0)
         return ops.expand_dims(mask, (0, 1))
 
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        length = input_shape[1]
+        return (1, 1, length, length)
+
 
 @register
-class DecoderMask(keras.layers.Layer):
+class DecoderMask(Mask):
     """The causal and the padding mask combined, for the decoder's self-attention.
 
     Call arguments:
@@ -82,9 +100,13 @@ class DecoderMask(keras.layers.Layer):
         self.padding = PaddingMask()
         self.causal = CausalMask()
 
+    def build(self, input_shape: Shape) -> None:
+        self.padding.build(input_shape)
+        self.causal.build(input_shape)
+
     def call(self, ids: Tensor) -> Tensor:
         return ops.logical_and(self.padding(ids), self.causal(ids))
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return super().from_config(without_pad_id(config))
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        batch_size, length = input_shape
+        return (batch_size, 1, length, length)

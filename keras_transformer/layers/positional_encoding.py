@@ -76,6 +76,9 @@ class PositionalEncoding(keras.layers.Layer):
         rows = ops.take(table, ops.arange(ops.shape(x)[1]) + start, axis=0)
         return x + ops.cast(rows, x.dtype)
 
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return input_shape
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "max_length": self.max_length}
 
@@ -193,6 +196,9 @@ class PositionalSum(keras.layers.Layer):
         if self.encoding is not None:
             x = self.encoding(x, start=start)
         return self.dropout(x, training=training)
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return input_shape
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -65,6 +65,11 @@ class Residual(keras.layers.Layer):
         x = x + self.dropout(sublayer_output, training=training)
         return x if self.norm_first else self.norm(x)
 
+    def compute_output_shape(
+        self, x_shape: Shape, sublayer_output_shape: Shape | None = None
+    ) -> Shape:
+        return x_shape
+
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),

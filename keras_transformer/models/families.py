@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from keras_transformer.config import PRESETS, TransformerConfig
-from keras_transformer.config.run import ModelConfig
+from keras_transformer.config.model import ModelConfig
 from keras_transformer.models.transformer import Transformer
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import keras
 
-from keras_transformer.config.run import Seq2SeqConfig
+from keras_transformer.config.model import Seq2SeqConfig
 from keras_transformer.tensors import Tensor
 
 
@@ -19,6 +19,9 @@ class Seq2Seq(Protocol):
     Ids are 0 for padding, 1 unknown, 2 the start and 3 the end of a sentence. A source ends with 3;
     a target is shifted by one and begins with 2. Whatever the family, `decode_step` gives the
     logits that a call gives at the same position, and padding changes nothing.
+
+    All variables exist from construction on, which takes the configuration or, as a saved model
+    gives it, a mapping of its fields; `get_config` returns the latter.
 
     Attributes:
         config: The family's configuration.

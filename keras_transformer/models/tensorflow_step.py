@@ -1,6 +1,6 @@
 """The training step on TensorFlow, in the order of what happens to a batch.
 
-Fill it up, count its real tokens, take the gradient of each micro-batch, sum over the replicas,
+Fill it up, weigh its real tokens, take the gradient of each micro-batch, sum over the replicas,
 update. Imported on that backend alone.
 """
 
@@ -11,11 +11,13 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import PAD_ID
 
-# Inputs, a structure of int tensors [batch, length], and labels, int [batch, length].
-Batch = tuple[Any, Tensor]
+# Inputs, a structure of int tensors [batch, length]; labels, int [batch, length]; and the weight of
+# each pair, float [batch], or None.
+Batch = tuple[Any, Tensor, Tensor | None]
 
 
 class TensorFlowStep(keras.Model):
@@ -30,30 +32,36 @@ class TensorFlowStep(keras.Model):
         """Updates the weights by one batch.
 
         Args:
-            data: Inputs, a structure of tensors `[batch, ...]`, and labels, int `[batch, length]`.
+            data: Inputs, a structure of tensors `[batch, ...]`; labels, int `[batch, length]`; and
+                a weight for each pair, `[batch]`, if pairs do not count alike.
 
         Returns:
-            The metrics of the epoch so far.
+            The metrics of the epoch so far, over all replicas.
         """
-        data = _pair(data)
+        data = keras.utils.unpack_x_y_sample_weight(data)
         replica = tf.distribute.get_replica_context()
         # Without this, what depends on no data happens also in the step that finds the data at its
         # end: the count of steps and the random states go on by one.
         with tf.control_dependencies([data[1]]):
-            inputs, labels = self._filled(data)
-            tokens = replica.all_reduce(tf.distribute.ReduceOp.SUM, _count(labels))
-            gradients = self._accumulate(inputs, labels, ops.maximum(tokens, 1.0))
-            gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+            batch = self._filled(data)
+            total = replica.all_reduce(tf.distribute.ReduceOp.SUM, _weight(batch))
+            gradients = self._accumulate(batch, total)
+            # In one call, so that the sums of the metrics cost no wait of their own.
+            gradients, sums = replica.all_reduce(
+                tf.distribute.ReduceOp.SUM, (gradients, self._sums())
+            )
             self._apply(gradients)
-            return self._results()
+            return self._results(sums)
 
     def test_step(self, data: Any) -> dict[str, Tensor]:
         """Returns the metrics so far, those of one more batch included."""
-        inputs, labels = self._filled(_pair(data))
+        batch = self._filled(keras.utils.unpack_x_y_sample_weight(data))
+        inputs, labels, weights = batch
         logits = self(inputs, training=False)
-        loss = self.compute_loss(inputs, labels, logits, training=False)
-        self._update_metrics(labels, logits, loss)
-        return self._results()
+        loss = self.compute_loss(inputs, labels, logits, weights, training=False)
+        self._update_metrics(batch, logits, loss)
+        replica = tf.distribute.get_replica_context()
+        return self._results(replica.all_reduce(tf.distribute.ReduceOp.SUM, self._sums()))
 
     def _filled(self, batch: Batch) -> Batch:
         """Fills a batch up with padding to as many rows for each micro-batch, at least one.
@@ -61,36 +69,39 @@ class TensorFlowStep(keras.Model):
         A worker whose part of the data has ended before the others' is given nothing.
         """
 
-        def fill(x: Tensor) -> Tensor:
-            rows, length = tf.unstack(tf.shape(x))
+        def fill(x: Tensor | None) -> Tensor | None:
+            if x is None:
+                return None
+            rows, *lengths = tf.unstack(tf.shape(x))
             wanted = tf.maximum(1, -(-rows // self.micro_batches)) * self.micro_batches
-            missing = [[0, wanted - rows], [0, tf.maximum(1, length) - length]]
+            missing = [[0, wanted - rows]]
+            missing += [[0, tf.maximum(1, length) - length] for length in lengths]
             return tf.pad(x, missing, constant_values=PAD_ID)
 
         return keras.tree.map_structure(fill, batch)
 
-    def _accumulate(self, inputs: Any, labels: Tensor, tokens: Tensor) -> list[Tensor]:
+    def _accumulate(self, batch: Batch, total: Tensor) -> list[Tensor]:
         """Sums the gradients of the micro-batches.
 
         Args:
-            inputs: Of one replica.
-            labels: Of one replica.
-            tokens: Real tokens of the global batch.
+            batch: Of one replica.
+            total: Real tokens of the global batch, or the sum of their weights.
 
         Returns:
             A dense gradient for each trainable variable.
         """
         if self.micro_batches == 1:
-            return self._gradients(inputs, labels, tokens)
+            return self._gradients(batch, total)
 
-        def rows_of(index: Tensor, x: Tensor) -> Tensor:
+        def rows_of(index: Tensor, x: Tensor | None) -> Tensor | None:
+            if x is None:
+                return None
             rows = tf.shape(x)[0] // self.micro_batches
             return x[index * rows : (index + 1) * rows]
 
         def add(index: Tensor, gradients: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-            part = functools.partial(rows_of, index)
-            part_inputs, part_labels = keras.tree.map_structure(part, (inputs, labels))
-            new = self._gradients(part_inputs, part_labels, tokens)
+            part = keras.tree.map_structure(functools.partial(rows_of, index), batch)
+            new = self._gradients(part, total)
             return index + 1, [old + more for old, more in zip(gradients, new, strict=True)]
 
         start = [tf.zeros(variable.shape) for variable in self.trainable_variables]
@@ -99,14 +110,15 @@ class TensorFlowStep(keras.Model):
         )
         return gradients
 
-    def _gradients(self, inputs: Any, labels: Tensor, tokens: Tensor) -> list[Tensor]:
+    def _gradients(self, batch: Batch, total: Tensor) -> list[Tensor]:
         """Takes the gradients of a micro-batch, and counts it in the metrics."""
+        inputs, labels, weights = batch
         with tf.GradientTape() as tape:
             logits = self(inputs, training=True)
-            loss = self.compute_loss(inputs, labels, logits, training=True)
-            share = _count(labels) / tokens
+            loss = self.compute_loss(inputs, labels, logits, weights, training=True)
+            share = ops.divide_no_nan(_weight(batch), total)
             objective = self.optimizer.scale_loss(loss * share)
-        self._update_metrics(labels, logits, loss)
+        self._update_metrics(batch, logits, loss)
         gradients = tape.gradient(
             objective, [variable.value for variable in self.trainable_variables]
         )
@@ -114,12 +126,13 @@ class TensorFlowStep(keras.Model):
         # and an accumulation all need them so.
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def _update_metrics(self, labels: Tensor, logits: Tensor, loss: Tensor) -> None:
+    def _update_metrics(self, batch: Batch, logits: Tensor, loss: Tensor) -> None:
+        _, labels, weights = batch
         for metric in self.metrics:
             if metric is self._loss_tracker:
-                metric.update_state(loss, sample_weight=_count(labels))
+                metric.update_state(loss, sample_weight=_weight(batch))
             else:
-                metric.update_state(labels, logits)
+                metric.update_state(labels, logits, sample_weight=weights)
 
     def _apply(self, gradients: list[Tensor]) -> None:
         optimizer: Any = getattr(self.optimizer, "inner_optimizer", self.optimizer)
@@ -129,8 +142,19 @@ class TensorFlowStep(keras.Model):
         )
         self.optimizer.apply(gradients, self.trainable_variables)
 
-    def _results(self) -> dict[str, Tensor]:
-        results = self.get_metrics_result()
+    def _sums(self) -> list[Tensor]:
+        """Returns the sums behind the metrics, those of this replica."""
+        # The values: `all_reduce` takes a distributed variable for a place to reduce to.
+        return [tf.identity(variable.value) for variable in self.metrics_variables]
+
+    def _results(self, sums: list[Tensor]) -> dict[str, Tensor]:
+        """Returns the metrics that follow from the sums of all replicas.
+
+        Keras shows the mean of what the replicas return. That of their own means is another number
+        than the mean over all tokens, and a replica without tokens has none.
+        """
+        with keras.StatelessScope(zip(self.metrics_variables, sums, strict=True)):
+            results = self.get_metrics_result()
         workers = tf.distribute.MultiWorkerMirroredStrategy
         if isinstance(tf.distribute.get_strategy(), workers):
             # Keras takes the mean of the workers' results along their first axis.
@@ -143,17 +167,7 @@ class TensorFlowStep(keras.Model):
         pass
 
 
-def _pair(data: Any) -> Batch:
-    """Takes inputs and labels out of what Keras passes on."""
-    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    if weights is not None:
-        raise ValueError(
-            "`sample_weight` is not supported: every real token counts alike, and padding does "
-            f"not. Received: sample_weight={weights}"
-        )
-    return inputs, labels
-
-
-def _count(labels: Tensor) -> Tensor:
-    """Counts real tokens, as a float32 scalar."""
-    return ops.sum(ops.cast(ops.not_equal(labels, PAD_ID), "float32"))
+def _weight(batch: Batch) -> Tensor:
+    """Counts real tokens, each by the weight of its pair, as a float32 scalar."""
+    _, labels, weights = batch
+    return ops.sum(token_weights(labels, weights))

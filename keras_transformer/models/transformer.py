@@ -13,13 +13,16 @@ from keras_transformer.layers import (
     TokenEmbedding,
 )
 from keras_transformer.layers.serialization import register
-from keras_transformer.models.token_normalized import TokenNormalizedModel
+from keras_transformer.models.source_and_target import (
+    SourceTargetModel,
+    unpack_source_and_target,
+)
 from keras_transformer.models.transformer_decoding import TransformerDecoding
 from keras_transformer.tensors import Tensor
 
 
 @register
-class Transformer(TransformerDecoding, TokenNormalizedModel):
+class Transformer(TransformerDecoding, SourceTargetModel):
     """Encoder and decoder with their embeddings: source and target ids in, logits out.
 
     Ids are 0 for padding; the target is shifted by one for teacher forcing, so that its first id is
@@ -42,7 +45,9 @@ class Transformer(TransformerDecoding, TokenNormalizedModel):
         `[batch, heads, query_length, key_length]`.
 
     Raises:
-        ValueError: If a sequence is longer than `config.max_length`.
+        ValueError: If a sequence is longer than `config.max_length`, if ids are no integers, or if
+            they have values (as in a call by hand) and one is not in the vocabulary. In a compiled
+            graph, that is an error on a CPU alone; elsewhere such an id has no vector.
 
     Example:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=1000))
@@ -51,7 +56,8 @@ class Transformer(TransformerDecoding, TokenNormalizedModel):
         (1, 2, 1000)
 
     Reference:
-        "Attention Is All You Need", Section 3 and Figure 1.
+        "Attention Is All You Need", Section 3 and Figure 1; one matrix for both embeddings and the
+        logits: Section 3.4.
     """
 
     def __init__(self, config: TransformerConfig, **kwargs: Any) -> None:
@@ -91,10 +97,12 @@ class Transformer(TransformerDecoding, TokenNormalizedModel):
 
     def build(self, input_shape: Any = None) -> None:
         """Creates all variables; their shapes follow from the configuration alone."""
-        hidden = (None, None, self.config.d_model)
+        ids, hidden = (None, None), (None, None, self.config.d_model)
         for embedding in (self.source_embedding, self.target_embedding, self.output_embedding):
             if not embedding.built:
-                embedding.build()
+                embedding.build(ids)
+        for mask in (self.padding_mask, self.decoder_mask):
+            mask.build(ids)
         for part in (self.source_sum, self.target_sum, self.encoder):
             part.build(hidden)
         self.decoder.build(hidden, hidden)
@@ -106,7 +114,7 @@ class Transformer(TransformerDecoding, TokenNormalizedModel):
         training: bool | None = None,
         return_attention_weights: bool = False,
     ) -> Any:
-        source, target = inputs["source"], inputs["target"]
+        source, target = unpack_source_and_target(inputs)
         memory, encoder_weights = self._encode(source, training)
         logits, decoder_weights, cross_weights = self._decode(target, memory, source, training)
         if not return_attention_weights:

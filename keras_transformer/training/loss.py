@@ -6,9 +6,10 @@ from typing import Any, Self
 import keras
 from keras import ops
 
+from keras_transformer.layers.ids import require_in_vocabulary
 from keras_transformer.layers.serialization import register, without_pad_id
+from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
-from keras_transformer.text.vocabulary import PAD_ID
 
 
 def label_smoothed_cross_entropy(
@@ -66,7 +67,11 @@ def at_label(labels: Tensor, logits: Tensor) -> Tensor:
 
     Returns:
         `[..., length]` of the logits' dtype.
+
+    Raises:
+        ValueError: If labels that have values are not in the vocabulary.
     """
+    require_in_vocabulary("Labels", labels, logits.shape[-1])
     indices = ops.expand_dims(ops.cast(labels, "int32"), -1)
     return ops.squeeze(ops.take_along_axis(logits, indices, axis=-1), -1)
 
@@ -75,8 +80,9 @@ def at_label(labels: Tensor, logits: Tensor) -> Tensor:
 class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """The mean label-smoothed cross-entropy of a batch's real tokens.
 
-    Summed over real tokens and divided by their number, so that padding changes nothing. A batch of
-    nothing but padding gives 0.
+    Summed over real tokens and divided by their number, so that padding changes nothing; with a
+    weight for each pair, the weighted sum over the sum of the tokens' weights. A batch of nothing
+    but padding gives 0.
 
     Args:
         label_smoothing: epsilon_ls.
@@ -84,6 +90,7 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     Call arguments:
         y_true: int `[batch, length]`, 0 at padding.
         y_pred: float logits `[batch, length, vocab_size]`.
+        sample_weight: Of each pair, `[batch]`; None for 1.
 
     Returns:
         float32 scalar, in nats a token.
@@ -96,14 +103,20 @@ class LabelSmoothedCrossEntropy(keras.losses.Loss):
     """
 
     def __init__(self, label_smoothing: float = 0.1, name: str = "loss") -> None:
-        # `call` gives a scalar already; "sum" leaves a scalar as it is.
+        # As is said of a loss that gives a scalar; the weights are in the sum already.
         super().__init__(name=name, reduction="sum", dtype="float32")
         self.label_smoothing = label_smoothing
 
-    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        with keras.name_scope(self.name):
+            return self.call(y_true, y_pred, sample_weight)
+
+    def call(self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None) -> Tensor:
         loss = label_smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
-        real = ops.cast(ops.not_equal(y_true, PAD_ID), "float32")
-        return ops.sum(loss * real) / ops.maximum(ops.sum(real), 1.0)
+        weights = token_weights(y_true, sample_weight)
+        return ops.divide_no_nan(ops.sum(loss * weights), ops.sum(weights))
 
     def get_config(self) -> dict[str, Any]:
         return {"name": self.name, "label_smoothing": self.label_smoothing}

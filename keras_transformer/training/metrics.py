@@ -6,15 +6,16 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.serialization import register, without_pad_id
+from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
-from keras_transformer.text.vocabulary import PAD_ID
 from keras_transformer.training.loss import at_label, label_smoothed_cross_entropy
 
 
 class TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, whatever the batches they came in.
 
-    Labels are 0 at padding, which does not count.
+    Labels are 0 at padding, which does not count. Among the `weighted_metrics` of `compile`, each
+    token counts by the weight of its pair.
 
     Args:
         name: Of the metric, in the history of `fit` for one.
@@ -32,20 +33,20 @@ class TokenMean(keras.metrics.Metric):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        real = ops.cast(ops.not_equal(y_true, PAD_ID), "float32")
-        total = ops.sum(ops.cast(self.values(y_true, y_pred), "float32") * real)
-        self.sums.assign_add(ops.stack([total, ops.sum(real)]))
+        weights = token_weights(y_true, sample_weight)
+        total = ops.sum(ops.cast(self.values(y_true, y_pred), "float32") * weights)
+        self.sums.assign_add(ops.stack([total, ops.sum(weights)]))
 
     @property
     def count(self) -> float:
-        """Real tokens that this process has seen since the last reset."""
+        """Real tokens that this process has seen since the last reset, or their weights."""
         # Under a distribution strategy each replica has its own sum, and reading the variable
         # itself would wait for all workers.
         parts = getattr(self.sums.value, "values", [self.sums])
         return sum(float(part[1]) for part in parts)
 
     def result(self) -> Tensor:
-        return self.sums[0] / ops.maximum(self.sums[1], 1.0)
+        return ops.divide_no_nan(self.sums[0], self.sums[1])
 
     def reset_state(self) -> None:
         self.sums.assign(ops.zeros((2,)))

@@ -11,6 +11,7 @@ from layer_checks import (
     check_config_round_trip,
     check_gradients,
     check_mixed_precision,
+    check_symbolic_outputs,
     save_with_outputs,
 )
 
@@ -95,6 +96,12 @@ def test_shapes_dtypes_and_config_round_trip(case):
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_shapes_dtypes_and_values_in_mixed_precision(case, policy):
     check_mixed_precision(case, policy)
+
+
+@every_layer
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+def test_shapes_and_dtypes_are_told_without_computing(case, policy):
+    check_symbolic_outputs(case, policy)
 
 
 @every_layer

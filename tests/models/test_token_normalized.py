@@ -7,7 +7,7 @@ import tensorflow as tf
 from uneven_batches import CONFIG, Plain, batches_of, dataset_of
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
-from keras_transformer.training import LabelSmoothedCrossEntropy, TokenAccuracy
+from keras_transformer.training import LabelSmoothedCrossEntropy, Perplexity, TokenAccuracy
 
 
 def in_order(batches):
@@ -87,12 +87,59 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_tokens():
     assert history["loss"] == [pytest.approx(total / count)]
 
 
+@pytest.mark.parametrize("micro_batches", [1, 4])
+def test_a_pair_of_weight_2_counts_as_if_it_were_there_twice(micro_batches):
+    """In the gradient, the loss and the weighted metric, whatever the weights sum up to."""
+    ours, plain = twins(sgd, micro_batches)
+    for model in (ours, plain):
+        model.compile(
+            model.optimizer,
+            LabelSmoothedCrossEntropy(0.1),
+            metrics=[TokenAccuracy("unweighted")],
+            weighted_metrics=[TokenAccuracy(), Perplexity()],
+        )
+    counts = np.array([2, 0, 1, 3, 1, 2, 0])
+    for inputs, labels in batches_of(rows=7, number=3):
+        repeated = keras.tree.map_structure(
+            lambda x: np.repeat(x, counts, axis=0), (inputs, labels)
+        )
+        weights = (counts / 8).astype("float32")
+        ours.train_on_batch(inputs, labels, sample_weight=weights)
+        plain.train_on_batch(*repeated)
+    for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
+    found = ours.evaluate(inputs, labels, sample_weight=weights, verbose=0, return_dict=True)
+    expected = plain.evaluate(*repeated, verbose=0, return_dict=True)
+    for name in ("loss", "accuracy", "perplexity"):
+        assert found[name] == pytest.approx(expected[name], rel=1e-5)
+    # `metrics` count tokens, as everywhere in Keras, and so what the throughput is told by.
+    without = ours.evaluate(inputs, labels, verbose=0, return_dict=True)
+    assert found["unweighted"] == without["unweighted"]
+
+
+def test_weights_of_tokens():
+    """Keras's other form of `sample_weight`; here 0 for all but the first token."""
+    model = compiled(Transformer(CONFIG), sgd())
+    [(inputs, labels)] = batches_of(rows=3, number=1)
+    weights = np.zeros(labels.shape, "float32")
+    weights[:, 0] = 0.5
+    first = np.where(weights > 0, labels, 0)
+    found = model.evaluate(inputs, labels, sample_weight=weights, verbose=0)
+    assert found[0] == pytest.approx(model.evaluate(inputs, first, verbose=0)[0], rel=1e-5)
+
+
+def test_class_weights_are_refused():
+    model = compiled(Transformer(CONFIG), sgd())
+    [(inputs, labels)] = batches_of(rows=3, number=1)
+    for train in (model.fit, model.train_on_batch):
+        with pytest.raises(ValueError, match=r"`class_weight` must be None.*Received: .*\{7: 2"):
+            train(inputs, labels, class_weight={7: 2.0})
+
+
 def test_one_batch_by_hand():
-    """`train_on_batch` passes on a weight of None; a weight would be lost."""
+    """`train_on_batch` passes on a weight of None."""
     ours, plain = twins(sgd, micro_batches=1)
     [(inputs, labels)] = batches_of(rows=3, number=1)
-    with pytest.raises(ValueError, match="`sample_weight` is not supported"):
-        ours.train_on_batch(inputs, labels, sample_weight=np.ones(3, "float32"))
     for model in (ours, plain):
         model.train_on_batch(inputs, labels)
     for one, other in zip(ours.get_weights(), plain.get_weights(), strict=True):

@@ -17,20 +17,41 @@ from keras_transformer.training.strategy import ONE_DEVICE, make_strategy, rando
 # Rows of each replica: of unlike number, and one replica has none.
 SHARES = {2: [(0, 1), (1, 7)], 4: [(0, 4), (4, 5), (5, 7), (7, 7)]}
 ROWS = 7
+WHOLE = [(0, None)]
+WEIGHTS = np.array([2, 0, 1, 3, 1, 2, 0])
 
 
-def dataset(shares, number):
+def unweighted(batch):
+    return batch
+
+
+def weighted(batch):
+    """Gives each row a weight; what they sum up to must not matter."""
+    return *batch, (WEIGHTS / 8).astype("float32")
+
+
+def repeated(batch):
+    """Has each row as often as its weight says."""
+    return keras.tree.map_structure(lambda x: np.repeat(x, WEIGHTS, axis=0), batch)
+
+
+def dataset(shares, number, change=unweighted):
     """The same batches, cut by rows; each part is filled up with rows of padding."""
 
     def part(first, end):
-        return lambda x: np.pad(x[first:end], [(0, ROWS - (end - first)), (0, 0)])
+        def cut(x):
+            rows = x[first:end]
+            missing = max(0, ROWS - len(rows))
+            return np.pad(rows, [(0, missing), *[(0, 0)] * (x.ndim - 1)])
+
+        return cut
 
     def generate():
         for batch in batches_of(ROWS, number):
             for share in shares:
-                yield keras.tree.map_structure(part(*share), batch)
+                yield keras.tree.map_structure(part(*share), change(batch))
 
-    return dataset_of(generate)
+    return dataset_of(generate, weighted=change is weighted)
 
 
 def sgd(model, micro_batches):
@@ -48,17 +69,44 @@ def adam(model, micro_batches):
     compile_model(model, config)
 
 
-def fit(replicas, optimize, *, kind=Transformer, number=20, micro_batches=1, precision="float32"):
+def fit(
+    replicas,
+    optimize,
+    *,
+    kind=Transformer,
+    number=20,
+    micro_batches=1,
+    precision="float32",
+    change=unweighted,
+):
     """Returns the final weights and the loss."""
     keras.utils.set_random_seed(1)
-    shares = SHARES[replicas.local] if replicas.local > 1 else [(0, ROWS)]
+    shares = SHARES[replicas.local] if replicas.local > 1 else WHOLE
     with replicas.scope():
         model = kind(CONFIG, dtype=precision)
         optimize(model, micro_batches)
     history = model.fit(
-        replicas.distribute(lambda: dataset(shares, number)), verbose=0, shuffle=False
+        replicas.distribute(lambda: dataset(shares, number, change)), verbose=0, shuffle=False
     ).history
     return [*model.get_weights(), np.array(history["loss"])]
+
+
+def shown(replicas, shares):
+    """Returns the metrics as they stand after each step of an epoch, and of an evaluation."""
+    keras.utils.set_random_seed(1)
+    with replicas.scope():
+        model = compile_model(Transformer(CONFIG), TrainingConfig())
+    logs_of_steps = []
+
+    def keep(batch, logs):
+        logs_of_steps.append([logs[name] for name in ("loss", "accuracy", "perplexity")])
+
+    keeper = keras.callbacks.LambdaCallback(on_train_batch_end=keep)
+    keeper.on_test_batch_end = keep
+    options = {"verbose": 0, "callbacks": [keeper]}
+    model.fit(replicas.distribute(lambda: dataset(shares, 3)), shuffle=False, **options)
+    model.evaluate(replicas.distribute(lambda: dataset(shares, 2)), **options)
+    return [np.array(logs_of_steps)]
 
 
 def masks_differ(replicas):
@@ -73,6 +121,16 @@ def masks_differ(replicas):
     return one[0] != other[0] and one[1] == other[1] == 2
 
 
+def refused(replicas):
+    """Why a step is not compiled with XLA."""
+    try:
+        with replicas.scope():
+            compile_model(Transformer(CONFIG), TrainingConfig(jit_compile=True))
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def main():
     devices, output = int(sys.argv[1]), sys.argv[2]
     tf.config.set_logical_device_configuration(
@@ -84,10 +142,17 @@ def main():
     for optimize in (sgd, adam):
         name = optimize.__name__
         results[f"{name} replicas"] = fit(several, optimize)
+    if devices == 4:
+        options = {"number": 5, "micro_batches": 2, "change": weighted}
+        results["sgd weighted"] = fit(several, sgd, **options)
     if devices == 2:
+        results["sgd repeated"] = fit(one, sgd, kind=Plain, number=5, change=repeated)
+        results["shown by two"] = shown(several, [(0, ROWS), (ROWS, ROWS)])
+        results["shown by one"] = shown(one, WHOLE)
         for optimize in (sgd, adam):
             results[f"{optimize.__name__} keras"] = fit(one, optimize, kind=Plain)
         results["adam micro"] = fit(several, adam, micro_batches=4)
+        results["xla"] = [np.array(refused(several))]
         results["masks differ"] = [np.array(masks_differ(several))]
         for precision in ("mixed_float16", "mixed_bfloat16"):
             for replicas in (one, several):

@@ -71,6 +71,17 @@ def test_batch_loss_is_the_mean_over_real_tokens(epsilon):
     assert float(loss) == pytest.approx(float(keras_loss(one_hot, LOGITS[REAL])), rel=1e-5)
 
 
+def test_weights_of_pairs_weigh_their_tokens():
+    """The weighted sum over the sum of weights, however small they are."""
+    weights = np.array([0.02, 0.0, 0.05], "float32")
+    loss = LabelSmoothedCrossEntropy(0.1)(LABELS, LOGITS, sample_weight=weights)
+    of_token = np.repeat(weights, LABELS.shape[1]).reshape(LABELS.shape)[REAL]
+    tokens = smoothed_cross_entropy_of_one_hot(LABELS, LOGITS, 0.1)[REAL]
+    assert float(loss) == pytest.approx(np.average(tokens, weights=of_token), rel=1e-5)
+    nothing = LabelSmoothedCrossEntropy(0.1)(LABELS, LOGITS, sample_weight=0 * weights)
+    assert float(nothing) == 0.0
+
+
 def test_labels_may_arrive_as_floats():
     """Keras hands labels over as floats on some backends."""
     loss = LabelSmoothedCrossEntropy(0.1)

@@ -72,6 +72,17 @@ def test_padding_changes_nothing(metric_class):
 
 
 @both
+def test_weights_of_pairs_weigh_their_tokens(metric_class):
+    """A pair of weight 2 counts as if it were there twice, and one of weight 0 not at all."""
+    weighted, repeated = metric_class(), metric_class()
+    for labels, logits in BATCHES:
+        times = (1 + np.arange(len(labels))) % 3
+        weighted.update_state(labels, logits, sample_weight=(times / 4).astype("float32"))
+        repeated.update_state(np.repeat(labels, times, axis=0), np.repeat(logits, times, axis=0))
+    assert float(weighted.result()) == pytest.approx(float(repeated.result()), rel=1e-5)
+
+
+@both
 def test_reset_forgets_all(metric_class):
     metric = metric_class()
     empty = float(metric.result())

@@ -57,6 +57,27 @@ def test_replicas_with_micro_batches(results):
         np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
 
+def test_xla_on_two_cpu_devices_is_refused(results):
+    """TensorFlow's own message speaks of resources on another device, in the first step."""
+    [message] = results[2]["xla"]
+    assert str(message).endswith("Received: jit_compile=True on 2 replicas")
+
+
+def test_weights_of_pairs_on_replicas_with_micro_batches(results):
+    """Against Keras's step on one device, with pairs as often as their weights say."""
+    expected = results[2]["sgd repeated"][:-1]
+    found = results[4]["sgd weighted"][:-1]
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
+
+
+def test_metrics_are_shown_as_of_all_replicas_at_each_step(results):
+    """Of which one has no tokens: what it returned would pull their mean towards 0."""
+    [expected], [found] = results[2]["shown by one"], results[2]["shown by two"]
+    assert expected.shape == (3 + 2, 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_500_steps_in_half_precision(results, precision, replicas):
