@@ -88,3 +88,52 @@ def test_unknown_algorithm():
 
 def test_accepts_numpy_sizes():
     assert train_sentencepiece(LINES, np.int64(24)) == train_sentencepiece(LINES, 24)
+
+
+LONG = "a dog " * 700  # 4,200 bytes.
+
+
+def test_lines_that_are_left_out_are_counted(capsys):
+    lines = [*LINES, LONG, LONG[:4000], LONG, "a \u2585 dog"]
+    left_in = train_sentencepiece([*LINES, LONG[:4000]], 24)
+    assert capsys.readouterr().out == ""
+    assert train_sentencepiece(lines, 24) == left_in
+    said = capsys.readouterr().out
+    assert "2 of more than 4,192 bytes (split them into sentences)" in said
+    assert "1 with U+2585" in said
+
+
+def test_all_lines_left_out():
+    with pytest.raises(
+        ValueError, match=r"at least one line.*none; left out: 2 of more than 4,192"
+    ):
+        train_sentencepiece([LONG] * 2, 24)
+
+
+@pytest.mark.parametrize("repeats", [10, 1000])
+def test_line_ends_that_are_carriage_returns(repeats):
+    """A file of them is one line, which may be too long or too little."""
+    with pytest.raises(ValueError, match=r"carriage returns.*convert the file: tr '\\r' '\\n'"):
+        train_sentencepiece(["a dog ran\r" * repeats], 500)
+
+
+def test_a_bare_string_is_no_corpus():
+    with pytest.raises(ValueError, match=r"`lines` must be lines, not one string.*'corpus.txt'"):
+        train_sentencepiece("corpus.txt", 24)
+
+
+def test_unknown_normalization():
+    with pytest.raises(ValueError, match=r"`normalization` must be one of .*Received: 'nfd'"):
+        train_sentencepiece(LINES, 24, normalization="nfd")
+
+
+def test_what_the_normalization_changes_is_said(capsys):
+    lines = [*LINES, "x\u00b2 and y\u00b2", "wait\u2026"]
+    train_sentencepiece(lines, 34, normalization="nmt_nfkc")
+    said = capsys.readouterr().out
+    # Two of the five lines with text.
+    assert "nmt_nfkc changes 40.00% of the lines" in said
+    assert "U+00B2 SUPERSCRIPT TWO (2)" in said
+    assert "U+2026 HORIZONTAL ELLIPSIS (1)" in said
+    train_sentencepiece(lines, 34, normalization="nmt_nfc")
+    assert capsys.readouterr().out == ""
