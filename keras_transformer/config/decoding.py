@@ -1,6 +1,8 @@
 """How translations are searched; the defaults are the paper's (Section 6.1)."""
 
 import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from keras_transformer.config.checks import require, require_positive
 
@@ -27,7 +29,8 @@ class DecodingConfig:
         temperature: Of the sampling: below 1 makes likely tokens likelier.
         top_k: Sample from so many of the most probable tokens; 0 for all.
         top_p: Sample from the fewest most probable tokens of this probability together.
-        seed: Of the sampling.
+        seed: Of the sampling: with it, a line's draws follow from the seed and the line's place in
+            the input. None draws anew in each call.
         split_sentences: Translate each sentence of a text on its own, and not only those of a text
             that is too long for the model: for documents, where it was trained on sentences.
         batch_size: Sentences that are translated together.
@@ -46,21 +49,56 @@ class DecodingConfig:
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-    seed: int = 0
+    seed: int | None = None
     split_sentences: bool = False
     batch_size: int = 64
 
     def __post_init__(self) -> None:
         require_positive(self, "beam_size", "num_hypotheses", "temperature", "batch_size")
         at_least_0 = ("coverage_penalty", "max_extra_tokens", "min_length", "no_repeat_ngram")
-        for name in (*at_least_0, "top_k", "seed"):
+        for name in (*at_least_0, "top_k"):
             require(getattr(self, name) >= 0, name, "at least 0", getattr(self, name))
+        fits = self.seed is None or self.seed >= 0
+        require(fits, "seed", "None or at least 0", self.seed)
         require(0.0 < self.top_p <= 1.0, "top_p", "in (0, 1]", self.top_p)
         fits = self.sampling or self.num_hypotheses <= self.beam_size
         expected = f"at most beam_size={self.beam_size} unless sampled"
         require(fits, "num_hypotheses", expected, self.num_hypotheses)
         # JSON and YAML give lists.
         object.__setattr__(self, "banned_pieces", tuple(self.banned_pieces))
+
+    def with_options(self, options: Mapping[str, Any]) -> "DecodingConfig":
+        """Returns the same with what a caller asks for, who is told of what has no effect.
+
+        Args:
+            options: Fields and their values.
+
+        Raises:
+            ValueError: If a value is out of its range, or a field is not read by such a search.
+
+        Example:
+            >>> DecodingConfig().with_options({"sampling": True, "temperature": 0.7}).temperature
+            0.7
+        """
+        config = dataclasses.replace(self, **options)
+        for fields, reason in config._not_read():
+            for name in fields:
+                if name in options:
+                    raise ValueError(
+                        f"`{name}` has no effect {reason}; leave it out, or change that. "
+                        f"Received: {name}={options[name]!r}"
+                    )
+        return config
+
+    def _not_read(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yields fields that the search does not read, and why."""
+        if self.sampling:
+            yield ("beam_size", "length_penalty", "early_stopping"), "with `sampling`"
+        else:
+            yield ("temperature", "top_k", "top_p", "seed"), "without `sampling`"
+        if (self.num_hypotheses if self.sampling else self.beam_size) == 1:
+            fields = "length_penalty", "coverage_penalty", "early_stopping"
+            yield fields, "on a single hypothesis"
 
     def greedy(self) -> "DecodingConfig":
         """Returns the same with greedy search: one hypothesis, and no penalty to order it by."""

@@ -37,14 +37,15 @@ def beam_search(
         max_length: Most tokens of any sentence.
         beam_size: Hypotheses that are extended. A beam of one is greedy search.
         alpha: Exponent of the length penalty: a float, or one for each sentence, float `[batch]`.
-        num_hypotheses: n, hypotheses to return, at most `beam_size`.
+        num_hypotheses: n, hypotheses to return, at most twice `beam_size`: as many as a step
+            proposes. To look for more of them takes longer.
         **options: `SearchOptions`, all of which `search` gets.
 
     Returns:
         The best n hypotheses of each sentence.
 
     Raises:
-        ValueError: If `num_hypotheses` is not within 1 and `beam_size`.
+        ValueError: If `num_hypotheses` is not within 1 and twice `beam_size`.
 
     Example:
         >>> def step(tokens, parents, state):
@@ -58,12 +59,12 @@ def beam_search(
         "Attention Is All You Need", Section 6.1; "Google's Neural Machine Translation System",
         Section 7.
     """
-    if not 1 <= num_hypotheses <= beam_size:
+    if not 1 <= num_hypotheses <= 2 * beam_size:
         raise ValueError(
-            f"`num_hypotheses` must be within 1 and `beam_size`. Received: "
+            f"`num_hypotheses` must be within 1 and twice `beam_size`. Received: "
             f"num_hypotheses={num_hypotheses}, beam_size={beam_size}"
         )
-    if beam_size == 1:
+    if beam_size == 1 and num_hypotheses == 1:
         # With alpha > 0 a beam of one could still go on to a longer hypothesis that wins.
         return greedy_search(step, state, limits, max_length, alpha=alpha, **options)
     return search(

@@ -21,8 +21,8 @@ def length_penalty(length: int | Tensor, alpha: float | Tensor) -> Tensor:
         1.0
 
     Reference:
-        "Google's Neural Machine Translation System", Equation 14; "Attention Is All You Need" has
-        alpha = 0.6.
+        "Google's Neural Machine Translation System", Equation 14; "Attention Is All You Need",
+        Section 6.1, has alpha = 0.6.
     """
     if not hasattr(length, "dtype"):
         return ((5.0 + length) / 6.0) ** alpha

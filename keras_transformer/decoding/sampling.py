@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live, themselves
+from keras_transformer.decoding.random_numbers import make_key, uniform_numbers
 from keras_transformer.decoding.search import Propose, SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
 from keras_transformer.tensors import Tensor
@@ -22,14 +23,16 @@ def sample(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float = 1.0,
-    seed: int | keras.random.SeedGenerator | None = None,
+    seed: int | keras.random.SeedGenerator | Tensor | None = None,
+    places: Tensor | None = None,
     **options: Unpack[SearchOptions],
 ) -> Hypotheses:
     """Draws translations.
 
     All random numbers are drawn before the first step, one for each token, and each token is where
     its number falls in the cumulative distribution. So a sample is a function of its numbers, and
-    those of a sentence do not depend on when others end.
+    these follow from the seed and the sentence's place alone: neither from its batch, nor from its
+    neighbours.
 
     Args:
         step: As in `search`.
@@ -40,7 +43,10 @@ def sample(
         temperature: Divides the logits: below 1 makes likely tokens likelier.
         top_k: Draw from the k most probable tokens only; None for all.
         top_p: Draw from the fewest most probable tokens that have this probability together.
-        seed: As in `keras.random`: an int, a `SeedGenerator`, or None for one from Keras's own.
+        seed: As in `keras.random`: an int, a `SeedGenerator`, or None for one from Keras's own; or
+            random bits, int32 `[2]`.
+        places: int32 `[batch, 2]`, what tells the sentences of all batches apart, such as the line
+            and the piece of it; None for their places in this batch.
         **options: `SearchOptions`, all of which `search` gets, the random numbers among its
             `inputs`.
 
@@ -69,8 +75,10 @@ def sample(
     ):
         if not allowed:
             raise ValueError(f"`{name}` is out of its range. Received: {name}={value}")
-    shape = (ops.shape(limits)[0], num_hypotheses, max_length)
-    uniform = keras.random.uniform(shape, seed=seed)
+    if places is None:
+        line = ops.arange(ops.shape(limits)[0], dtype="int32")
+        places = ops.stack([line, ops.zeros_like(line)], axis=1)
+    uniform = uniform_numbers(make_key(seed), places, num_hypotheses, max_length)
     options["inputs"] = {**(options.get("inputs") or {}), "uniform": uniform}
     return search(
         step,

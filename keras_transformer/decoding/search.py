@@ -32,7 +32,8 @@ Step = Callable[[Tensor, Tensor, Any], tuple[Tensor, Any]]
 # softmax's denominator, [batch, beam]; the live hypotheses; the index of the step.
 Propose = Callable[[Tensor, Tensor, Live, Tensor], Candidates]
 # Takes the logits that earlier constraints left, those of the model, the live hypotheses and the
-# index of the step; gives logits, -inf where a token is not allowed.
+# index of the step; gives logits, -inf where a token is not allowed. It leaves the others as they
+# are: a finite change would count in the log-probabilities that are returned.
 Constraint = Callable[[Tensor, Tensor, Live, Tensor], Tensor]
 # Takes the state after a step; gives what is added to the score of a hypothesis that ends there,
 # float [batch, beam], at most 0.

@@ -34,6 +34,9 @@ def search_translations(
     max_tokens: Tensor | None = None,
     alpha: Tensor | None = None,
     fixed_length: int | None = None,
+    num_hypotheses: int | None = None,
+    seed: Tensor | None = None,
+    places: Tensor | None = None,
 ) -> Hypotheses:
     """Searches translations of source ids.
 
@@ -51,9 +54,12 @@ def search_translations(
         fixed_length: Make room at once for sources and translations of so many tokens, so that the
             loop has the same shapes whatever the source: what TFLite and XLA want. None for room
             that grows, on TensorFlow, or that the source gives.
+        num_hypotheses: Translations of each sentence; None for what `config` says.
+        seed: int32 `[2]`, random bits for sampling; None for what `config` says.
+        places: int32 `[batch, 2]`, for sampling; see `sample`.
 
     Returns:
-        The best `config.num_hypotheses` translations of each sentence.
+        The best `num_hypotheses` translations of each sentence.
 
     Example:
         >>> found = search_translations([model], np.array([[5, 6, 3]], "int32"))
@@ -64,36 +70,33 @@ def search_translations(
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
     grows = keras.backend.backend() == "tensorflow" and fixed_length is None
-    states = _start(models, source, config, 0 if grows else max_length, fixed_length)
+    n = num_hypotheses or config.num_hypotheses
+    beam_size, room = n if config.sampling else config.beam_size, 0 if grows else max_length
+    states = _start(models, source, config, beam_size, room, fixed_length)
     options: SearchOptions = {
         "constraints": _constraints(config, banned_ids, prefix),
         "inputs": {} if prefix is None else {"prefix": prefix},
         "resize": ensemble_resize([model.resize_decoding for model in models]) if grows else None,
         "bonus": _coverage_bonus(models, config.coverage_penalty),
     }
-    step = ensemble_step([model.decode_step for model in models])
+    sentences = ensemble_step([model.decode_step for model in models]), states, limits, max_length
     if config.sampling:
         return sample(
-            step,
-            states,
-            limits,
-            max_length,
-            num_hypotheses=config.num_hypotheses,
+            *sentences,
+            num_hypotheses=n,
             temperature=config.temperature,
             top_k=config.top_k or None,
             top_p=config.top_p,
-            seed=config.seed,
+            seed=config.seed if seed is None else seed,
+            places=places,
             **options,
         )
     options["early_stopping"] = config.early_stopping
     return beam_search(
-        step,
-        states,
-        limits,
-        max_length,
+        *sentences,
         beam_size=config.beam_size,
         alpha=config.length_penalty if alpha is None else alpha,
-        num_hypotheses=config.num_hypotheses,
+        num_hypotheses=n,
         **options,
     )
 
@@ -102,6 +105,7 @@ def _start(
     models: Sequence[Seq2Seq],
     source: Tensor,
     config: DecodingConfig,
+    beam_size: int,
     max_length: int | Tensor,
     memory_length: int | None,
 ) -> list[Any]:
@@ -110,7 +114,7 @@ def _start(
         model.start_decoding(
             source,
             max_length,
-            config.num_hypotheses if config.sampling else config.beam_size,
+            beam_size,
             coverage=config.coverage_penalty > 0,
             memory_length=memory_length,
         )

@@ -150,6 +150,26 @@ def test_a_sentence_does_not_depend_on_when_others_end():
     assert {row[:1] for row in as_tuples(before[0][1])} == set(as_tuples(after[0][1]))
 
 
+def test_a_sentence_depends_on_its_place_alone():
+    """Not on its batch, nor on the room that others need."""
+    model = HistoryModel(np.repeat(HistoryModel.random(seed=24, batch=1).table, 2, axis=0))
+    places = np.array([[7, 0], [3, 1]], "int32")
+
+    def samples(order):
+        found = sample_histories(
+            model,
+            n=30,
+            limits=np.array([3, 3], "int32"),
+            places=ops.convert_to_tensor(places[order]),
+        )
+        return as_arrays(found)[0]
+
+    first, second = samples([0, 1])
+    np.testing.assert_array_equal(samples([1, 0])[1], first)
+    np.testing.assert_array_equal(samples([1, 1]), [second, second])
+    assert first.tolist() != second.tolist()
+
+
 @pytest.mark.filterwarnings("ignore:You are using a softmax over axis -1:UserWarning")
 def test_the_most_probable_token_alone_is_greedy_search():
     model = HistoryModel.random(seed=25, batch=2)
