@@ -4,8 +4,9 @@ The same functions translate in evaluation and in the exported SavedModel, so wh
 what is shipped. All inputs and outputs have the batch first, which lets a server join requests.
 """
 
-import dataclasses
+import math
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -15,19 +16,47 @@ from keras_transformer.decoding import Hypotheses, search_translations
 from keras_transformer.decoding.ensemble import mean_log_probs
 from keras_transformer.decoding.scoring import shift_right, token_log_probs
 from keras_transformer.models.seq2seq import Seq2Seq
+from keras_transformer.text.invisible import NOTHING_TO_SEE
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
+from keras_transformer.translation.lines import Lines, breaks_to_spaces, split_lines
 from keras_transformer.translation.pieces import Boundaries, split_into_pieces
 from keras_transformer.translation.storage import StoredWeights
 
 Outputs = dict[str, tf.Tensor]
 
 
+class Pieces(NamedTuple):
+    """The pieces of a batch of strings that have text.
+
+    Args:
+        ids: int32 ragged `[pieces, (tokens)]`, each ending with eos.
+        of_line: int64 `[pieces]`, the line that each belongs to, in order.
+        lines: The lines of the strings.
+    """
+
+    ids: tf.RaggedTensor
+    of_line: tf.Tensor
+    lines: Lines
+
+    @property
+    def owners(self) -> tf.Tensor:
+        """The string that each piece belongs to, int64 `[pieces]`, in order."""
+        return tf.gather(self.lines.owners, self.of_line)
+
+    @property
+    def numbers(self) -> tf.Tensor:
+        """Which piece of its string each is, int32 `[pieces]`."""
+        owners = self.owners
+        return tf.range(tf.size(owners)) - tf.searchsorted(owners, owners)
+
+
 class TranslationGraph:
     """Translates tensors of strings.
 
-    Any string is an input. One without text gives ""; one longer than the model's maximum is
-    translated in pieces, whose translations are joined by spaces.
+    Any string is an input. One with nothing to see gives ""; one longer than the model's maximum is
+    translated in pieces, whose translations are joined by spaces. Lines are translated one by one,
+    and the breaks between them are kept.
 
     Args:
         models: On the TensorFlow backend; several decide together.
@@ -78,7 +107,7 @@ class TranslationGraph:
         self._boundaries = Boundaries.of(source_tokenizer.pieces)
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
         weights = weights or StoredWeights(self.models)
-        self.search = weights.compile(self._search)
+        self._searched = weights.compile(self._search)
         self._force_decode = weights.compile(self._token_log_probs)
         self._alignment = weights.compile(self._aligned)
 
@@ -89,6 +118,8 @@ class TranslationGraph:
         length_penalty: tf.Tensor | None = None,
     ) -> Outputs:
         """Translates strings.
+
+        A translation that is sampled is drawn for its string's place in the batch.
 
         Args:
             text: string `[batch]`.
@@ -103,57 +134,68 @@ class TranslationGraph:
             int32 `[batch]`, in how many pieces the text was translated; "truncated", bool
             `[batch]`, whether the translation of a piece was cut at its most tokens.
         """
-        pieces, owners = self._split(text)
-        limits = {}
+        pieces = self._split(text)
+        owners = pieces.owners
+        limits = self._places(pieces)
         if max_length is not None:
             given = tf.where(max_length > 0, max_length, self.max_length)
             limits["max_tokens"] = tf.gather(given, owners)
         if length_penalty is not None:
             limits["alpha"] = tf.gather(self._alpha(length_penalty), owners)
-        found = self._search_best(_to_dense(pieces), **limits)
-        translations, scores = self._join(found, pieces, owners, tf.shape(text)[0])
-        has_eos = tf.reduce_any(found.ids[:, 0] == EOS_ID, 1)
-        cut = tf.cast(_has_text(pieces) & ~has_eos, tf.int32)
+        found = self._search_best(_to_dense(pieces.ids), **limits)
+        translations, scores = self._join(found, pieces, text)
+        cut = tf.cast(~tf.reduce_any(found.ids[:, 0] == EOS_ID, 1), tf.int32)
         return {
             "translation": translations[:, 0],
             "score": scores[:, 0],
-            "pieces": _sum(tf.ones_like(cut), owners, text),
+            "pieces": _count(pieces, text),
             "truncated": _sum(cut, owners, text) > 0,
         }
 
-    def nbest(self, text: tf.Tensor, prefix: tf.Tensor | None = None) -> Outputs:
-        """Gives several translations of each string.
+    def nbest(
+        self, text: tf.Tensor, prefix: tf.Tensor | None = None, places: tf.Tensor | None = None
+    ) -> Outputs:
+        """Gives several translations of each string, no two of which are the same string.
 
         Those of a string that is translated in pieces are the pieces' best, their second best and
-        so on, joined.
+        so on, joined. Of a string that was found in several segmentations the first one counts;
+        the probabilities of the others are not added. Samples are independent of each other, and
+        so may be the same.
 
         Args:
             text: string `[batch]`.
             prefix: string `[batch]`, what each translation begins with; None for anything.
+            places: int32 `[batch]`, the strings' places in the whole input, for which samples are
+                drawn; None for their places in the batch.
 
         Returns:
             A dict: "translations", string `[batch, n]`, the best first; "scores", float32
             `[batch, n]`, their log-probabilities, float32's least number where there are fewer than
             n; "pieces", int32 `[batch]`. n is `config.num_hypotheses`.
         """
-        pieces, owners = self._split(text)
+        pieces, n = self._split(text), self.config.num_hypotheses
         prefix_ids = None
         if prefix is not None:
             # Of a string's pieces, the first one begins with the prefix.
-            is_first = tf.concat([[True], owners[1:] != owners[:-1]], 0)[: tf.shape(owners)[0]]
-            first_only = tf.where(is_first, tf.gather(prefix, owners), "")
+            first_only = tf.where(pieces.numbers == 0, tf.gather(prefix, pieces.owners), "")
             prefix_ids = _to_dense(self.target_tokenizer.tokenize(first_only)[:, :-1])
-        found = self.search(_to_dense(pieces), prefix_ids)
-        translations, scores = self._join(found, pieces, owners, tf.shape(text)[0])
+        # Some will be the same string.
+        searched = n if n == 1 or self.config.sampling else 2 * n
+        found = self.search(
+            _to_dense(pieces.ids), prefix_ids, n=searched, **self._places(pieces, places)
+        )
+        translations, scores = self._join(found, pieces, text)
+        if searched > n:
+            translations, scores = _distinct(translations, scores, n)
         return {
             "translations": translations,
             # JSON has no infinity.
             "scores": tf.maximum(scores, tf.float32.min),
-            "pieces": _sum(tf.ones_like(owners, tf.int32), owners, text),
+            "pieces": _count(pieces, text),
         }
 
     def score(self, source: tf.Tensor, target: tf.Tensor) -> Outputs:
-        """Gives the log-probabilities of given translations.
+        """Gives the log-probabilities of given translations, in which line breaks are spaces.
 
         Args:
             source: string `[batch]`.
@@ -162,12 +204,15 @@ class TranslationGraph:
         Returns:
             A dict: "log_prob", float32 `[batch]`; "tokens", string `[batch, length]`, the target's
             with their eos, then ""; "token_log_probs", float32 `[batch, length]`, 0 after the
-            eos; "truncated", bool `[batch]`, whether a string was longer than the model's maximum:
-            then its first tokens alone count.
+            eos, and throughout where neither string has text, as `translate` has it; "truncated",
+            bool `[batch]`, whether a string was longer than the model's maximum: then its first
+            tokens alone count.
         """
         source_ids, long_source = self._first_piece(self.source_tokenizer, source)
         ids, long_target = self._first_piece(self.target_tokenizer, target)
         log_probs = self._force_decode(source_ids, ids)
+        has_text = (source_ids[:, :1] != EOS_ID) | (ids[:, :1] != EOS_ID)
+        log_probs = tf.where(has_text, log_probs, 0.0)
         return {
             "log_prob": tf.reduce_sum(log_probs, 1),
             "tokens": self.target_tokenizer.to_pieces(ids),
@@ -179,7 +224,7 @@ class TranslationGraph:
         """Translates strings and tells what each token of the translations attended to.
 
         Args:
-            text: string `[batch]`.
+            text: string `[batch]`, in which line breaks are spaces.
 
         Returns:
             A dict: "translation", string `[batch]`; "source_tokens" and "target_tokens", string
@@ -190,8 +235,10 @@ class TranslationGraph:
         """
         source, truncated = self._first_piece(self.source_tokenizer, text)
         found = self._search_best(source)
-        has_text = tf.reduce_sum(tf.cast(source != PAD_ID, tf.int32), 1, keepdims=True) > 1
-        target = tf.where(has_text, found.ids[:, 0], PAD_ID)
+        target = tf.where(source[:, :1] != EOS_ID, found.ids[:, 0], PAD_ID)
+        # The search had room for more.
+        lengths = tf.reduce_sum(tf.cast(target != PAD_ID, tf.int32), 1)
+        target = target[:, : tf.maximum(tf.reduce_max(lengths), 1)]
         return {
             "translation": self.target_tokenizer.detokenize(target),
             "source_tokens": self.source_tokenizer.to_pieces(source),
@@ -201,7 +248,11 @@ class TranslationGraph:
         }
 
     def _search_best(
-        self, source: tf.Tensor, max_tokens: tf.Tensor | None = None, alpha: tf.Tensor | None = None
+        self,
+        source: tf.Tensor,
+        max_tokens: tf.Tensor | None = None,
+        alpha: tf.Tensor | None = None,
+        **places: tf.Tensor,
     ) -> Hypotheses:
         """Searches with a pool for one translation, or as many as are sampled.
 
@@ -214,26 +265,61 @@ class TranslationGraph:
         if alpha is None:
             alpha = tf.fill(tf.shape(source)[:1], config.length_penalty)
         n = config.num_hypotheses if config.sampling else 1
-        return self.search(source, n=n, max_tokens=max_tokens, alpha=alpha)
+        return self.search(source, n=n, max_tokens=max_tokens, alpha=alpha, **places)
+
+    def search(
+        self,
+        source: tf.Tensor,
+        prefix: tf.Tensor | None = None,
+        n: int | None = None,
+        max_tokens: tf.Tensor | None = None,
+        alpha: tf.Tensor | None = None,
+        places: tf.Tensor | None = None,
+        fixed_length: int | None = None,
+    ) -> Hypotheses:
+        """Searches the best target ids of source ids; compiled.
+
+        Args:
+            source: int32 `[batch, length]`, each row ending with eos and then padded.
+            prefix: int32 `[batch, prefix_length]`, what translations begin with; None for anything.
+            n: Translations of each; None for what `config` says.
+            max_tokens: As in `search_translations`.
+            alpha: As in `search_translations`.
+            places: As in `search_translations`.
+            fixed_length: As in `search_translations`.
+        """
+        # Always all of them: TensorFlow fails to compare the types of calls that name different
+        # arguments.
+        return self._searched(
+            source,
+            prefix=prefix,
+            n=n,
+            max_tokens=max_tokens,
+            alpha=alpha,
+            places=places,
+            fixed_length=fixed_length,
+        )
 
     def _search(
         self,
         source: tf.Tensor,
         prefix: tf.Tensor | None = None,
         n: int | None = None,
-        **options: tf.Tensor | int,
+        **options: Any,
     ) -> Hypotheses:
-        """Searches the best target ids of source ids; compiled as `search`.
-
-        Args:
-            source: int32 `[batch, length]`, each row ending with eos and then padded.
-            prefix: int32 `[batch, prefix_length]`, what translations begin with; None for anything.
-            n: Translations of each; None for what `config` says.
-            **options: `max_tokens`, `alpha` and `fixed_length` of `search_translations`.
-        """
-        config = dataclasses.replace(self.config, num_hypotheses=n or self.config.num_hypotheses)
+        """Searches; compiled as `search`."""
+        if self.config.sampling and self.config.seed is None:
+            # The operation itself: TensorFlow's function would put a seed into the graph, and an
+            # export would draw the same again.
+            options["seed"] = tf.raw_ops.RandomUniformInt(shape=[2], minval=0, maxval=2**31 - 1)
         return search_translations(
-            self.models, source, config, banned_ids=self._banned_ids, prefix=prefix, **options
+            self.models,
+            source,
+            self.config,
+            banned_ids=self._banned_ids,
+            prefix=prefix,
+            num_hypotheses=n,
+            **options,
         )
 
     def _token_log_probs(self, source: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
@@ -247,31 +333,45 @@ class TranslationGraph:
         inputs = {"source": source, "target": shift_right(ids)}
         return tf.concat([model.alignment(inputs) for model in self.models], axis=1)
 
-    def _split(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        tokens = self.source_tokenizer.tokenize(text)
-        return split_into_pieces(
+    def _split(self, text: tf.Tensor) -> Pieces:
+        lines = split_lines(_seen(text))
+        tokens = self.source_tokenizer.tokenize(_seen(lines.text))
+        pieces, of_line = split_into_pieces(
             tokens, self.max_length, self._boundaries, self.config.split_sentences
         )
+        has_text = pieces.row_lengths() > 1
+        kept = tf.ragged.boolean_mask(pieces, has_text)
+        return Pieces(kept, tf.boolean_mask(of_line, has_text), lines)
+
+    def _places(self, pieces: Pieces, places: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
+        """Returns the option of the search that tells pieces apart, if it samples."""
+        if not self.config.sampling:
+            return {}
+        owners = pieces.owners
+        places = tf.cast(owners, tf.int32) if places is None else tf.gather(places, owners)
+        return {"places": tf.stack([places, pieces.numbers], 1)}
 
     def _join(
-        self, found: Hypotheses, pieces: tf.RaggedTensor, owners: tf.Tensor, size: tf.Tensor
+        self, found: Hypotheses, pieces: Pieces, text: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the strings of hypotheses and their scores, both `[batch, n]`."""
-        has_text = tf.expand_dims(_has_text(pieces), 1)
         ids = tf.reshape(found.ids, [-1, tf.shape(found.ids)[2]])
         strings = tf.reshape(self.target_tokenizer.detokenize(ids), tf.shape(found.log_probs))
-        strings = tf.where(has_text, strings, "")
-        scores = tf.where(has_text, found.log_probs, 0.0)
+        lines, join = pieces.lines, tf.strings.unsorted_segment_join
+        strings = join(strings, pieces.of_line, tf.size(lines.text), " ")
+        strings = tf.strings.join(
+            [strings, tf.broadcast_to(lines.breaks[:, None], tf.shape(strings))]
+        )
         return (
-            tf.strings.unsorted_segment_join(strings, owners, size, " "),
-            tf.math.unsorted_segment_sum(scores, owners, size),
+            join(strings, lines.owners, tf.shape(text)[0]),
+            _sum(found.log_probs, pieces.owners, text),
         )
 
     def _first_piece(
         self, tokenizer: SubwordTokenizer, text: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns padded ids of at most the model's maximum, and whether there were more."""
-        tokens = tokenizer.tokenize(text)
+        tokens = tokenizer.tokenize(_seen(breaks_to_spaces(text)))
         kept = tokens[:, :-1][:, : self.max_length - 1]
         ids = tf.concat([kept, tf.fill([kept.nrows(), 1], EOS_ID)], axis=1)
         return _to_dense(ids), tokens.row_lengths() > self.max_length
@@ -306,9 +406,38 @@ class TranslationGraph:
                     )
 
 
-def _has_text(pieces: tf.RaggedTensor) -> tf.Tensor:
-    """Returns bool `[pieces]`: whether there is more than an eos."""
-    return pieces.row_lengths() > 1
+def _seen(text: tf.Tensor) -> tf.Tensor:
+    """Returns "" in place of strings that show nothing, whatever a vocabulary makes of these."""
+    return tf.strings.regex_replace(text, NOTHING_TO_SEE, "")
+
+
+def _distinct(strings: tf.Tensor, scores: tf.Tensor, n: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Keeps the first n different strings of each row, `[batch, n]`.
+
+    Args:
+        strings: string `[batch, found]`.
+        scores: float32 `[batch, found]`, -inf where nothing was found.
+        n: How many; where there are fewer, the rest is "" with -inf.
+    """
+    exists = scores > -math.inf
+    same = (strings[:, :, None] == strings[:, None, :]) & exists[:, None, :]
+    found = tf.shape(scores)[1]
+    earlier = tf.range(found)[None, :] < tf.range(found)[:, None]
+    is_new = exists & ~tf.reduce_any(same & earlier, 2)
+    # At least n columns.
+    padding = [[0, 0], [0, tf.maximum(n - found, 0)]]
+    order = tf.argsort(tf.cast(is_new, tf.int32), direction="DESCENDING", stable=True)
+    strings = tf.gather(tf.where(is_new, strings, ""), order, batch_dims=1)
+    scores = tf.gather(tf.where(is_new, scores, -math.inf), order, batch_dims=1)
+    return (
+        tf.pad(strings, padding, constant_values="")[:, :n],
+        tf.pad(scores, padding, constant_values=-math.inf)[:, :n],
+    )
+
+
+def _count(pieces: Pieces, text: tf.Tensor) -> tf.Tensor:
+    """Counts the pieces of each string, int32 `[batch]`; one without text is one."""
+    return tf.maximum(_sum(tf.ones_like(pieces.of_line, tf.int32), pieces.owners, text), 1)
 
 
 def _sum(values: tf.Tensor, owners: tf.Tensor, text: tf.Tensor) -> tf.Tensor:

@@ -5,18 +5,27 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tqdm import tqdm
+
+from keras_transformer.console import progress_bar
 
 
-def encode(lines: Iterable[str | bytes]) -> list[bytes]:
+def encode(lines: str | bytes | Iterable[str | bytes]) -> list[bytes]:
     """Encodes strings in UTF-8.
 
     A lone surrogate cannot be encoded and becomes "?"; as bytes it would be input like any other.
 
+    Args:
+        lines: The strings. One that is in no list is a list of one: it is a line, and its
+            characters are none.
+
     Example:
         >>> encode(["f\u00fcr", b"dog"])
         [b'f\\xc3\\xbcr', b'dog']
+        >>> encode("dog")
+        [b'dog']
     """
+    if isinstance(lines, str | bytes):
+        lines = [lines]
     return [line.encode("utf-8", "replace") if isinstance(line, str) else line for line in lines]
 
 
@@ -25,6 +34,7 @@ def map_in_batches(
     *columns: Sequence[bytes],
     size: int,
     progress: bool = False,
+    start: int | None = None,
 ) -> list[dict[str, Any]]:
     """Calls a function with batches of strings of like lengths.
 
@@ -34,6 +44,8 @@ def map_in_batches(
         *columns: Strings, as many in each column.
         size: Strings of a batch.
         progress: Show a progress bar, where standard error is a terminal.
+        start: Place of the first row in the whole input: the function then takes the rows' places
+            as well, int32 `[batch]`.
 
     Returns:
         For each row of the columns what the function gave for it, in the order of the rows.
@@ -52,10 +64,13 @@ def map_in_batches(
     # The longest first: what memory it takes shows at once.
     order = np.argsort([-len(line) for line in columns[0]], kind="stable")
     rows: list[dict[str, Any]] = [{}] * len(order)
-    with tqdm(total=len(order), unit=" lines", disable=None if progress else True) as bar:
-        for start in range(0, len(order), size):
-            batch = order[start : start + size]
-            outputs = function(*(tf.constant([column[i] for i in batch]) for column in columns))
+    with progress_bar(len(order), " lines", shown=progress) as bar:
+        for first in range(0, len(order), size):
+            batch = order[first : first + size]
+            tensors = [tf.constant([column[i] for i in batch]) for column in columns]
+            if start is not None:
+                tensors.append(tf.constant(start + batch, tf.int32))
+            outputs = function(*tensors)
             arrays = {name: output.numpy() for name, output in outputs.items()}
             for position, row in enumerate(batch):
                 rows[row] = {name: array[position] for name, array in arrays.items()}

@@ -12,30 +12,33 @@ from keras_transformer.translation.translator import Translator
 
 
 def open_runs(
-    runs: Sequence[Run | str | os.PathLike[str]],
+    runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
     checkpoint: str = "best",
     options: Mapping[str, Any] | None = None,
 ) -> Translator:
     """Makes the translator of trained runs.
 
     Args:
-        runs: Runs or their directories; several decide together, with the tokenizers of the first.
+        runs: A run or its directory, or several that decide together, with the tokenizers of the
+            first.
         checkpoint: "best", "latest" or "average".
         options: Fields of `DecodingConfig` that differ from those of the first run.
 
     Raises:
         FileNotFoundError: If a path is no run, or a run has no such checkpoint.
-        ValueError: If an option is out of its range, or the runs differ in their vocabularies.
+        ValueError: If an option is out of its range or has no effect, or the runs differ in their
+            vocabularies.
 
     Example:
-        >>> translator = open_runs(["runs/demo"], options={"beam_size": 8})
+        >>> translator = open_runs("runs/demo", options={"beam_size": 8})
     """
+    runs = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     opened = [open_run(run) if isinstance(run, str | os.PathLike) else run for run in runs]
     first = opened[0]
     checkpoints = [_find(run, checkpoint) for run in opened]
     for run in opened[1:]:
         _require_same_vocabularies(first, run)
-    data, decoding = first.config.data, first.config.decoding
+    data, decoding = first.config.data, first.config.decoding.with_options(options or {})
     origin = {
         "languages": {"source": data.source_language, "target": data.target_language},
         "training": [
@@ -54,7 +57,7 @@ def open_runs(
         [found.load() for found in checkpoints],
         first.source_tokenizer,
         first.target_tokenizer,
-        dataclasses.replace(decoding, **options) if options else decoding,
+        decoding,
         origin,
     )
 

@@ -3,6 +3,7 @@
 A row is what a graph or a signature of an export gives for one string: NumPy values by their names.
 """
 
+import math
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +22,8 @@ class Score(NamedTuple):
     """What a model thinks of a given translation.
 
     Args:
-        log_prob: Log-probability of the translation's tokens, eos included.
+        log_prob: Log-probability of the translation's tokens, eos included; not a number, and there
+            are no tokens, where source or translation is longer than the model's maximum.
         pieces: The tokens.
         piece_log_probs: Log-probability of each.
     """
@@ -55,8 +57,10 @@ class AnyTranslator(Protocol):
     def batch_size(self) -> int:
         """Strings that are translated together."""
 
-    def nbest(self, lines: Any, *, progress: bool = False) -> list[list[Translation]]:
-        """Returns the translations of each line, the best first."""
+    def nbest(
+        self, lines: Any, *, progress: bool = False, start: int = 0
+    ) -> list[list[Translation]]:
+        """Returns the translations of each line, the best first; `start` is the first's place."""
 
     def score(self, sources: Any, targets: Any, progress: bool = False) -> list[Score]:
         """Returns what the model thinks of given translations."""
@@ -80,7 +84,9 @@ def nbest_of(row: dict[str, Any]) -> list[Translation]:
 
 
 def score_of(row: dict[str, Any]) -> Score:
-    """Makes the score of a row of `TranslationGraph.score`."""
+    """Makes the score of a row of `TranslationGraph.score`; of too long a string it is none."""
+    if row["truncated"]:
+        return Score(math.nan, [], [])
     pieces = _decode(row["tokens"])
     return Score(float(row["log_prob"]), pieces, row["token_log_probs"][: len(pieces)].tolist())
 

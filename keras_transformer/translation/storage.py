@@ -46,7 +46,7 @@ class StoredWeights:
         self.stored = [_store(variable, quantization) for variable in self._variables]
         # One constant for all graphs; an array would be written into each.
         self._tables = [
-            (layer, tf.constant(layer.table))
+            (layer, layer.table, tf.constant(layer.table))
             for model in cast("Sequence[keras.Model]", models)
             for layer in model._flatten_layers()
             if isinstance(layer, SinusoidalPositionalEncoding)
@@ -69,13 +69,12 @@ class StoredWeights:
     @contextlib.contextmanager
     def _shared_tables(self) -> Iterator[None]:
         """Has the sinusoids as tensors while a graph is traced; the models stay as they are."""
-        arrays = [layer.table for layer, _ in self._tables]
         try:
-            for layer, tensor in self._tables:
+            for layer, _, tensor in self._tables:
                 layer.table = tensor
             yield
         finally:
-            for (layer, _), array in zip(self._tables, arrays, strict=True):
+            for layer, array, _ in self._tables:
                 layer.table = array
 
 

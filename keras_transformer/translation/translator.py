@@ -25,9 +25,9 @@ from keras_transformer.translation.results import (
 class Translator:
     """Translates strings with a model and its tokenizers.
 
-    Any string is an input. One without text gives ""; one longer than the model's maximum is
+    Any string is an input. One with nothing to see gives ""; one longer than the model's maximum is
     translated in pieces, cut at sentence ends or between words, whose translations are joined by
-    spaces.
+    spaces. Lines are translated one by one, and the breaks between them are kept.
 
     Args:
         models: A model on the TensorFlow backend, or several that decide together.
@@ -63,10 +63,13 @@ class Translator:
         self.target_tokenizer = target_tokenizer
         self.config = config
         self.origin = dict(origin or {})
-        self._nbest = _compiled(self.graph.nbest, "text")
-        self._nbest_prefixed = _compiled(self.graph.nbest, "text", "prefix")
-        self._score = _compiled(self.graph.score, "source", "target")
-        self._attention = _compiled(self.graph.attention, "text")
+        graph, place = self.graph, {"places": tf.int32}
+        self._nbest = _compiled(
+            lambda text, places: graph.nbest(text, places=places), text=tf.string, **place
+        )
+        self._nbest_prefixed = _compiled(graph.nbest, text=tf.string, prefix=tf.string, **place)
+        self._score = _compiled(graph.score, source=tf.string, target=tf.string)
+        self._attention = _compiled(graph.attention, text=tf.string)
 
     @property
     def batch_size(self) -> int:
@@ -82,12 +85,12 @@ class Translator:
         """Translates lines in batches of like lengths and returns them in their own order.
 
         Args:
-            lines: The strings.
+            lines: The strings. A string that is in no list is one line.
             prefixes: What each translation begins with, "" for anything; None for anything.
             progress: Show a progress bar, on standard error.
 
         Returns:
-            A translation for each line.
+            A list with a translation for each line.
         """
         return [best.text for best, *_ in self.nbest(lines, prefixes, progress)]
 
@@ -96,23 +99,32 @@ class Translator:
         lines: Iterable[str | bytes],
         prefixes: Iterable[str | bytes] | None = None,
         progress: bool = False,
+        start: int = 0,
     ) -> list[list[Translation]]:
         """Translates lines as a call does, and returns `config.num_hypotheses` of each.
 
+        Args:
+            lines: As for a call.
+            prefixes: As for a call.
+            progress: As for a call.
+            start: Place of the first line in the whole input, of which this may be a part: with a
+                seed, samples follow from the places.
+
         Returns:
-            For each line its translations, the best first. There are fewer of them if the search
-            found no more.
+            For each line its translations, the best first, and no two of them the same, but for
+            samples. There are fewer of them if the search found no more.
 
         Raises:
             ValueError: If a prefix is as long as the longest translation.
         """
         lines = encode(lines)
         if prefixes is None:
-            rows = self._map(self._nbest, lines, progress=progress)
+            rows = self._map(self._nbest, lines, progress=progress, start=start)
         else:
             prefixes = encode(prefixes)
             self._check_lengths("prefixes", prefixes, self.target_tokenizer)
-            rows = self._map(self._nbest_prefixed, lines, prefixes, progress=progress)
+            columns = lines, prefixes
+            rows = self._map(self._nbest_prefixed, *columns, progress=progress, start=start)
         return [nbest_of(row) for row in rows]
 
     def score(
@@ -128,13 +140,11 @@ class Translator:
             targets: A translation of each.
             progress: Show a progress bar, on standard error.
 
-        Raises:
-            ValueError: If a source or a target is longer than the model's maximum.
+        Returns:
+            A score for each pair; that of a pair of which a side is longer than the model's
+            maximum is not a number.
         """
-        sources, targets = encode(sources), encode(targets)
-        self._check_lengths("sources", sources, self.source_tokenizer)
-        self._check_lengths("targets", targets, self.target_tokenizer)
-        rows = self._map(self._score, sources, targets, progress=progress)
+        rows = self._map(self._score, encode(sources), encode(targets), progress=progress)
         return [score_of(row) for row in rows]
 
     def attend(self, lines: Iterable[str | bytes], progress: bool = False) -> list[Attention]:
@@ -154,9 +164,9 @@ class Translator:
         return [attention_of(row, eos) for row in rows]
 
     def _map(
-        self, function: Callable[..., Any], *columns: Sequence[bytes], progress: bool
+        self, function: Callable[..., Any], *columns: Sequence[bytes], **options: Any
     ) -> list[dict[str, Any]]:
-        return map_in_batches(function, *columns, size=self.config.batch_size, progress=progress)
+        return map_in_batches(function, *columns, size=self.config.batch_size, **options)
 
     def _check_lengths(
         self, name: str, lines: Sequence[bytes], tokenizer: SubwordTokenizer
@@ -171,8 +181,8 @@ class Translator:
 
 
 def _compiled(
-    function: Callable[..., Any], *arguments: str
+    function: Callable[..., Any], **arguments: tf.DType
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Compiles a function of strings into one graph for all batches."""
-    signature = [tf.TensorSpec([None], tf.string, name=name) for name in arguments]
+    """Compiles a function of columns into one graph for all batches."""
+    signature = [tf.TensorSpec([None], dtype, name) for name, dtype in arguments.items()]
     return tf.function(function, input_signature=signature, autograph=False)

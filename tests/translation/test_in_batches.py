@@ -1,5 +1,7 @@
 """Batches of like lengths: every row gets its own result, whatever the batches are."""
 
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -40,7 +42,8 @@ def test_columns_of_different_lengths():
         map_in_batches(lambda a, b: {}, [b"a"], [b"b", b"c"], size=8)
 
 
-def test_progress_goes_to_standard_error_and_only_on_request(capsys):
+def test_progress_goes_to_standard_error_and_only_on_request(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     for progress in (False, True):
         map_in_batches(lambda a: {"same": a}, [b"x"] * 5, size=2, progress=progress)
         output, errors = capsys.readouterr()

@@ -1,6 +1,7 @@
 """The translator: any string is an input, and the strings and scores are the model's own."""
 
 import functools
+import math
 import unicodedata
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from references import cut_plainly, softmax
 
 from keras_transformer import DecodingConfig, RunConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.decoding import Hypotheses
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.progress import Progress
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -159,9 +161,14 @@ def test_batch_sizes(translator, pairs, size):
     assert translator(lines) == [line.decode() for line in translations]
 
 
-def test_normal_forms_give_the_same(translator):
+@pytest.mark.parametrize(("normalization", "forms"), [("nmt_nfc", 2), ("nmt_nfkc", 3)])
+def test_normal_forms_give_the_same(pairs, normalization, forms):
+    """Those that look the same, and with NFKC those that mean the same."""
+    tokenizer = train_tokenizer(pairs, 400, normalization=normalization)
+    config = DecodingConfig(max_extra_tokens=4)
+    translator = Translator(make_model(400), tokenizer, config=config)
     lines = ["Der Koch hört die Tür über dem Fluß", "\uff21 ﬁne № ½"]
-    for form in ("NFC", "NFD", "NFKD"):
+    for form in ("NFC", "NFD", "NFKD")[:forms]:
         other = [unicodedata.normalize(form, line) for line in lines]
         assert other != lines or form == "NFC"
         assert translator(other) == translator(lines)
@@ -259,6 +266,60 @@ def test_separate_vocabularies(pairs):
         Translator(model, target_tokenizer, target_tokenizer)
     with pytest.raises(ValueError, match=r"`target_tokenizer` .*300 pieces.*one of 200 pieces"):
         Translator(model, source_tokenizer)
+
+
+@pytest.mark.parametrize("line", ["the dog sleeps.", b"the dog sleeps."])
+def test_a_bare_string_is_one_line(translator, line):
+    assert translator(line) == translator([line])
+    assert translator(line, "der") == translator([line], ["der"])
+    assert translator.nbest(line) == translator.nbest([line])
+    assert translator.score(line, "der Hund") == translator.score([line], ["der Hund"])
+    [found], [expected] = translator.attend(line), translator.attend([line])
+    assert found.target == expected.target
+
+
+BREAKS = ["\n", "\r\n", "\r", "\u0085", "\u2028", "\u2029", "\v", "\f"]
+
+
+def test_line_breaks_are_kept(translator):
+    """Each line is translated as it is alone, whatever the breaks are."""
+    lines = ["the dog", "", "a small cat sees the old man and the dog", "the man"]
+    alone = translator(lines)
+    one, _, long, last = alone
+    texts = [f"{lines[0]}{end}{end}{lines[2]}{end}" for end in BREAKS]
+    expected = [f"{one}{end}{end}{long}{end}" for end in BREAKS]
+    mixed = "\n".join(lines) + "\r\n\r" + lines[3]
+    kept = "\n".join(alone) + "\r\n\r" + last
+    assert translator([*texts, mixed, lines[0]]) == [*expected, kept, one]
+    translations, scores = in_graph(translator, [mixed])
+    _, of_lines = in_graph(translator, [*lines, lines[3]])
+    assert translations == [kept.encode()]
+    np.testing.assert_allclose(scores, [of_lines.sum()], rtol=1e-4)
+    pieces = translator.graph.translate(tf.constant([mixed, lines[2]]))["pieces"].numpy()
+    assert pieces[0] == pieces[1] + 3, "lines without text are no pieces"
+
+
+def test_line_breaks_between_bytes_that_are_no_text(translator):
+    [translation], _ = in_graph(translator, [b"\xe2\x80\n\xc2\r\xff"])
+    assert len(translation.decode().split("\n")) == 2
+    assert len(translation.decode().split("\r")) == 2
+
+
+def test_many_empty_lines(translator):
+    """They are not searched."""
+    [translation] = translator(["the dog" + "\n" * 100_000 + "the dog"])
+    [alone] = translator(["the dog"])
+    assert translation == alone + "\n" * 100_000 + alone
+
+
+INVISIBLE = ["\u00ad", "\u200b", "\u2060", "\u200d", "\u200c", "\ufe0f", "\ufeff", "\u061c", "\0"]
+
+
+def test_text_with_nothing_to_see(translator):
+    lines = [*INVISIBLE, "".join(INVISIBLE), " \u00ad\n\u200d "]
+    assert translator(lines) == [""] * len(lines)
+    assert [one.log_prob for one in translator.score(lines, lines)] == [0.0] * len(lines)
+    assert all(not one.source for one in translator.attend(lines))
 
 
 # Options of each string, and what is said of it.
@@ -371,6 +432,34 @@ def test_nbest(ending, short_lines):
     assert {len(found) for found in one} == {1}
 
 
+def test_nbest_are_different_strings(ending, monkeypatch):
+    """Of a string in several segmentations the best one counts, and what follows moves up."""
+    translator = ending(num_hypotheses=3)
+    library = library_of(translator.source_tokenizer)
+
+    def row(*hypotheses):
+        return [
+            [*([library.piece_to_id(piece) for piece in text.split()]), EOS_ID, PAD_ID, PAD_ID][:4]
+            for text in hypotheses
+        ]
+
+    ids = [row("er", "e r", "e", "r", "r e", "en"), row("e", "e", "e", "e", "e", "e")]
+    log_probs = [[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], [-1.0, -2.0, *[-math.inf] * 4]]
+    asked = []
+
+    def search(source, prefix=None, n=None):
+        asked.append(n)
+        log_prob = tf.constant(log_probs)
+        return Hypotheses(tf.constant(ids), log_prob, log_prob)
+
+    monkeypatch.setattr(translator.graph, "search", search)
+    found = translator.graph.nbest(tf.constant(["the dog", "a cat"]))
+    assert asked == [6], "some more than three, of which some may be the same"
+    assert found["translations"].numpy().tolist() == [[b"er", b"e", b"r"], [b"e", b"", b""]]
+    least = np.finfo(np.float32).min
+    assert found["scores"].numpy().tolist() == [[-1.0, -3.0, -4.0], [-1.0, least, least]]
+
+
 def test_nbest_of_a_long_line_joins_the_pieces_of_each_rank(ending):
     translator = ending(length_penalty=0.0, num_hypotheses=2, min_length=2)
     library = library_of(translator.source_tokenizer)
@@ -386,6 +475,42 @@ def test_nbest_of_a_long_line_joins_the_pieces_of_each_rank(ending):
         np.testing.assert_allclose(translation.log_prob, log_prob, rtol=1e-4)
 
 
+def sampled(translator, **options):
+    config = DecodingConfig(sampling=True, max_extra_tokens=4, batch_size=8, **options)
+    return Translator(translator.models, translator.source_tokenizer, config=config)
+
+
+def test_samples_follow_from_the_place_in_the_input(translator):
+    sampler, line = sampled(translator, seed=3), "the dog"
+    many = sampler([line] * 64)
+    assert len({*many}) > 60, "each line has random numbers of its own"
+    assert sampler([line] * 64) == many
+    # Other neighbours, other batches, and another part of the input.
+    others = sampler(["a cat and the old man in the garden"] * 32 + [line] * 32)
+    assert others[32:] == many[32:]
+    part = sampler.nbest([line] * 20, start=40)
+    assert [best.text for best, *_ in part] == many[40:60]
+    # The pieces of a line have their own as well.
+    assert len({*sampler([f"{line}\n" * 20])[0].splitlines()}) > 15
+    assert sampled(translator, seed=4)([line] * 64) != many
+
+
+def test_samples_without_a_seed_are_drawn_anew(translator):
+    sampler = sampled(translator)
+    assert sampler(["the dog"] * 16) != sampler(["the dog"] * 16)
+
+
+def test_scores_of_what_is_too_long_are_none(translator):
+    """A line out for each line in."""
+    long = "the dog " * 20
+    sources, targets = ["a cat", long, "a cat", "a cat"], ["x", "x", long, "y"]
+    first, *none, last = translator.score(sources, targets)
+    alone = translator.score(["a cat"] * 2, ["x", "y"])
+    assert [one.pieces for one in (first, last)] == [one.pieces for one in alone]
+    assert first.log_prob == pytest.approx(alone[0].log_prob, rel=1e-4)
+    assert [(np.isnan(one.log_prob), one.pieces) for one in none] == [(True, [])] * 2
+
+
 def test_score_of_given_translations(ending, pairs, short_lines):
     translator = ending()
     library = library_of(translator.source_tokenizer)
@@ -399,6 +524,15 @@ def test_score_of_given_translations(ending, pairs, short_lines):
         expected = log_probs[np.arange(len(ids)), ids]
         np.testing.assert_allclose(score.piece_log_probs, expected, 1e-4, 1e-4)
         assert score.log_prob == pytest.approx(expected.sum(), rel=1e-4)
+
+
+def test_score_of_nothing_is_that_of_its_translation(translator):
+    """Also in a batch whose other strings have text."""
+    [best] = translator.nbest([""])[0]
+    nothing, other = translator.score(["", ""], ["", "der Hund"])
+    assert nothing.log_prob == best.log_prob == 0.0
+    assert nothing.piece_log_probs == [0.0]
+    assert other.log_prob == pytest.approx(sum(other.piece_log_probs)) != 0.0
 
 
 def test_score_of_a_translation_is_what_the_search_said(ending, pairs):
@@ -506,6 +640,18 @@ def test_attention_is_that_of_the_last_but_one_layer(pairs, short_lines):
     np.testing.assert_allclose(outputs["weights"], np.asarray(weights["cross"][1]), atol=1e-5)
 
 
+def test_attention_is_as_long_as_the_longest_translation(ending, short_lines):
+    """However much room the search had."""
+    translator = ending()
+    lines = [*short_lines[:3], ""]
+    longest = max(len(ids) for ids, _ in search_lines(translator, lines[:3]))
+    assert longest < MAX_LENGTH
+    outputs = translator.graph.attention(tf.constant(lines))
+    assert outputs["target_tokens"].shape[1] == outputs["weights"].shape[2] == longest
+    nothing = translator.graph.attention(tf.constant([""]))
+    assert nothing["target_tokens"].numpy().tolist() == [[b""]]
+
+
 def test_models_decide_together_by_their_mean_probability(ending, short_lines):
     translator = ending(make_model(400, num_layers=2, norm_first=False), beam_size=1, min_length=0)
     library = library_of(translator.source_tokenizer)
@@ -547,8 +693,6 @@ def test_banned_pieces_never_appear(ending, short_lines):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t, long: t.score([long], ["a"]), "`sources` .*at most 12 tokens.*in line 1"),
-        (lambda t, long: t.score(["a", "b"], ["a", long]), "`targets` .*in line 2"),
         (lambda t, long: t.attend(["a", long]), "`lines` .*at most 12 tokens.*in line 2"),
         (lambda t, long: t(["a", "b"], [long, ""]), "`prefixes` .*at most 12 tokens.*in line 1"),
         (lambda t, long: t(["a"], ["", ""]), r"as many strings.*\[1, 2\]"),
@@ -611,7 +755,7 @@ def test_translator_of_a_run(translator, tmp_path):
         for one, same in zip(found.models[0].get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(one, same)
     lines = ["the dog", "a small cat sees the old man"]
-    assert open_runs([run])(lines) == translator(lines)
+    assert open_runs([run])(lines) == open_runs(run)(lines) == translator(lines)
     other = SimpleNamespace(**vars(run))
     both = open_runs([run, other], "latest")
     assert [model.get_weights()[0].shape for model in both.models] == [(400, 16)] * 2
