@@ -43,16 +43,19 @@ class Model:
         return {name: spec.dtype for name, spec in specs.items()}
 
     def predict(self, signature, inputs):
-        """Takes and gives NumPy arrays by name."""
+        """Takes and gives arrays by name."""
         types = self.input_types(signature)
         if set(inputs) != set(types):
             raise ValueError(f"Expected the inputs {sorted(types)}. Received: {sorted(inputs)}")
-        [size] = {len(value) for value in inputs.values()}
+        tensors = {name: tf.constant(inputs[name], types[name]) for name in types}
+        shapes = {tuple(tensor.shape) for tensor in tensors.values()}
+        if len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
+            raise ValueError(f"Inputs must be vectors of one size. Received: shapes {shapes}")
+        [[size]] = shapes
         if size > self.max_batch_size:
             raise ValueError(
                 f"Task size {size} is larger than maximum input batch size {self.max_batch_size}"
             )
-        tensors = {name: tf.constant(inputs[name], types[name]) for name in types}
         outputs = self.loaded.signatures[signature](**tensors)
         return {name: value.numpy() for name, value in outputs.items()}
 
@@ -96,22 +99,73 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         return reply
 
 
-def to_columns(body, names):
-    """Returns the inputs of a request's body by name, in rows ("instances") or columns."""
-    if ("instances" in body) == ("inputs" in body):
-        raise ValueError("Request must have one of 'instances' and 'inputs'")
-    if "inputs" in body:
-        columns = body["inputs"]
-        columns = columns if isinstance(columns, dict) else {names[0]: columns}
-    elif isinstance(body["instances"][0], dict) and set(body["instances"][0]) != {"b64"}:
-        columns = {name: [row[name] for row in body["instances"]] for name in body["instances"][0]}
+def parse(content):
+    """Returns a request's body and the name of its signature."""
+    try:
+        body = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"JSON Parse error: {error}") from error
+    if not isinstance(body, dict):
+        raise ValueError(f"JSON Value: {json.dumps(body)} Is not object")
+    if ("instances" in body) and ("inputs" in body):
+        raise ValueError("Not formatted correctly expecting only one of 'inputs' or 'instances'")
+    signature = body.get("signature_name", "serving_default")
+    if not isinstance(signature, str):
+        raise ValueError("Not formatted correctly. 'signature_name' key must be a string value.")
+    return body, signature
+
+
+def to_columns(body, types):
+    """Returns the inputs of a body by name, which has them in rows ("instances") or columns."""
+    if "instances" in body:
+        columns = _columns_of_rows(body["instances"], types)
+    elif "inputs" in body:
+        columns = body["inputs"] if _is_object(body["inputs"]) else _alone(body["inputs"], types)
+        if missing := [name for name in types if name not in columns]:
+            raise ValueError(f"Missing named input: {missing[0]} in 'inputs' object.")
     else:
-        columns = {names[0]: body["instances"]}
-    return {name: [_from_json(value) for value in values] for name, values in columns.items()}
+        raise ValueError("Missing 'inputs' or 'instances' key")
+    return {name: _from_json(columns[name], dtype) for name, dtype in types.items()}
 
 
-def _from_json(value):
-    return base64.b64decode(value["b64"]) if isinstance(value, dict) else value
+def _columns_of_rows(rows, types):
+    if not isinstance(rows, list):
+        raise ValueError(
+            f"JSON Value: {json.dumps(rows)} Excepting 'instances' to be an list/array"
+        )
+    if not rows:
+        raise ValueError("No values in 'instances' array")
+    if not _is_object(rows[0]):
+        return _alone(rows, types)
+    for i, row in enumerate(rows):
+        if not _is_object(row) or set(row) != set(types):
+            raise ValueError(
+                f"Failed to process element: {i} of 'instances' list. JSON object: "
+                f"{json.dumps(row)} keys must be equal to: {','.join(sorted(types))}"
+            )
+    return {name: [row[name] for row in rows] for name in types}
+
+
+def _alone(values, types):
+    """Names the values of a signature with one input."""
+    if len(types) > 1:
+        raise ValueError("plain list, but expecting objects as multiple input tensors required")
+    return dict.fromkeys(types, values)
+
+
+def _is_object(value):
+    return isinstance(value, dict) and set(value) != {"b64"}
+
+
+def _from_json(value, dtype):
+    if isinstance(value, list):
+        return [_from_json(part, dtype) for part in value]
+    if dtype == tf.string and isinstance(value, dict) and not _is_object(value):
+        return base64.b64decode(value["b64"], validate=True)
+    kinds = str if dtype == tf.string else int if dtype.is_integer else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise ValueError(f"JSON Value: {json.dumps(value)} is not of expected type: {dtype.name}")
+    return value
 
 
 def to_json(name, value):
@@ -131,19 +185,18 @@ class RestHandler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         found = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/\d+)?:predict", self.path)
         if not found:
-            return self._reply(404, {"error": f"Malformed request: POST {self.path}"})
-        content = self.rfile.read(int(self.headers["Content-Length"]))
+            return self._reply(400, {"error": f"Malformed request: POST {self.path}"})
+        content = self.rfile.read(int(self.headers["Content-Length"] or 0))
         try:
             self.model.check_name(found[1])
-            return self._reply(200, self._predict(json.loads(content)))
+            return self._reply(200, self._predict(*parse(content)))
         except LookupError as error:
             return self._reply(404, {"error": error.args[0]})
         except ValueError as error:
             return self._reply(400, {"error": str(error)})
 
-    def _predict(self, body):
-        signature = body.get("signature_name", "serving_default")
-        inputs = to_columns(body, list(self.model.input_types(signature)))
+    def _predict(self, body, signature):
+        inputs = to_columns(body, self.model.input_types(signature))
         outputs = {
             name: to_json(name, value)
             for name, value in self.model.predict(signature, inputs).items()

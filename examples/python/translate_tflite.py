@@ -20,7 +20,8 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: translate_tflite.py MODEL.tflite [SENTENCE ...]")
     path, *sentences = sys.argv[1:]
-    sentences = sentences or [line.rstrip("\n") for line in sys.stdin]
+    sys.stdout.reconfigure(encoding="utf-8")
+    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
     interpreter = InterpreterWithCustomOps(
         model_path=path, custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS
     )

@@ -17,7 +17,8 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: translate_tflite_ids.py FOLDER [SENTENCE ...]")
     folder, *sentences = sys.argv[1:]
-    sentences = sentences or [line.rstrip("\n") for line in sys.stdin]
+    sys.stdout.reconfigure(encoding="utf-8")
+    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
     translate = Interpreter(str(Path(folder) / "translator_ids.tflite")).get_signature_runner()
     source, target = (
         sentencepiece.SentencePieceProcessor(str(Path(folder) / f"{side}.model"))

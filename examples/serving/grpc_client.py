@@ -40,7 +40,8 @@ def main() -> None:
     address, model, *sentences = sys.argv[1:]
     if not re.search(r":\d+$", address):
         address += ":8500"
-    sentences = sentences or [line.rstrip("\n") for line in sys.stdin]
+    sys.stdout.reconfigure(encoding="utf-8")
+    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
     with grpc.insecure_channel(address) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         for start in range(0, len(sentences), SENTENCES_A_REQUEST):

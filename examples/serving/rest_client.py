@@ -39,7 +39,8 @@ def main() -> None:
     address, model, *sentences = sys.argv[1:]
     if not re.search(r":\d+$", address):
         address += ":8501"
-    sentences = sentences or [line.rstrip("\n") for line in sys.stdin]
+    sys.stdout.reconfigure(encoding="utf-8")
+    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
     for start in range(0, len(sentences), SENTENCES_A_REQUEST):
         part = sentences[start : start + SENTENCES_A_REQUEST]
         for sentence, translation in zip(part, translate(address, model, part), strict=True):

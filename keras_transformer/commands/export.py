@@ -1,5 +1,6 @@
 """`keras-transformer export`: a run becomes a SavedModel or another format."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
+from keras_transformer.config import DecodingConfig
+from keras_transformer.console import say
+from keras_transformer.files import require_local
 
 # Types of weights, by format.
 _QUANTIZATIONS = {
@@ -24,6 +28,18 @@ _QUANTIZATIONS = {
 
 # Options that one format has.
 _OF_FORMAT = {"name": "serving", "max_length": "tflite"}
+
+_DECODING = {field.name for field in dataclasses.fields(DecodingConfig)}
+
+# Decoding options that a format leaves behind, and why.
+_WITHOUT_EFFECT = {
+    **dict.fromkeys(("saved_model", "serving"), ({"batch_size"}, "a call has a batch of its own")),
+    "tflite": (
+        {"batch_size", "num_hypotheses", "split_sentences"},
+        "it gives one translation of one sentence",
+    ),
+    "ctranslate2": (_DECODING, "the engine takes such options with each call"),
+}
 
 
 def _add_options(parser: Parser) -> None:
@@ -70,13 +86,21 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
             parser.error(
                 f"--{option} goes with --format {export_format}. Received: --format {parsed.format}"
             )
+    without_effect, reason = _WITHOUT_EFFECT[parsed.format]
+    for option, value in given_decoding_options(parsed).items():
+        if option in without_effect:
+            parser.error(
+                f"--{option} has no effect with --format {parsed.format}: {reason}; leave it out. "
+                f"Received: {value}"
+            )
     return parsed
 
 
 def _run(arguments: Namespace) -> None:
+    require_local(arguments.output, "output")  # Before anything is loaded, which takes a while.
     load_tensorflow()
     path = _export(arguments)
-    print(f"Exported {arguments.run} ({arguments.checkpoint} checkpoint) to {path}")
+    say(f"Exported {arguments.run} ({arguments.checkpoint} checkpoint) to {path}")
 
 
 def _export(arguments: Namespace) -> Path:

@@ -8,17 +8,12 @@ from typing import Any
 
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.config.run import RUN_CONFIGS, RunSections
-from keras_transformer.export.versions import find_version
+from keras_transformer.export.formats import MARKS
+from keras_transformer.export.metadata import read_metadata
+from keras_transformer.export.versions import find_export
 from keras_transformer.runs.checkpoints import Checkpoint, Checkpoints
 from keras_transformer.runs.size import count_parameters
 from keras_transformer.runs.upgrade import upgraded
-
-# A file that every export of a format has.
-_MARKS = {
-    "saved_model": "saved_model.pb",
-    "tflite": "translator_ids.tflite",
-    "ctranslate2": "model.bin",
-}
 
 
 def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -37,21 +32,22 @@ def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     if (path / "run.json").is_file():
         return _facts_of_run(path)
-    for export_format, mark in _MARKS.items():
-        folder = find_version(path, mark)
-        if folder is not None:
-            return _facts_of_export(folder, export_format)
+    export = find_export(path)
+    if export is not None:
+        return _facts_of_export(*export)
     raise FileNotFoundError(
         f"`path` must be a run directory, which has a run.json, or an export, which has one of "
-        f"{', '.join(_MARKS.values())}. Received: {path}"
+        f"{', '.join(MARKS.values())}. Received: {path}"
     )
 
 
 def _facts_of_run(path: Path) -> dict[str, Any]:
-    content = upgraded(json.loads((path / "run.json").read_text()))
+    content = upgraded(json.loads((path / "run.json").read_text("utf-8")))
     config = content["config"]
     sections = RUN_CONFIGS.get(content["task"], RunSections)
-    checkpoints = Checkpoints(path / "checkpoints", ranking=sections.ranking)
+    checkpoints = Checkpoints(
+        path / "checkpoints", ranking=sections.ranking, floors=sections.floors
+    )
     latest, best = checkpoints.latest(), checkpoints.best()
     average = checkpoints.average()
     return {
@@ -114,9 +110,8 @@ def _facts_of_export(folder: Path, export_format: str) -> dict[str, Any]:
         "format": export_format,
         "for_serving": "assets.extra/tf_serving_warmup_requests" in files,
     }
-    if "metadata.json" in files:
-        # What its format is, the file says again.
-        found = {**json.loads((folder / "metadata.json").read_text()), **found}
+    # What its format is, the file says again.
+    found = {**read_metadata(folder), **found}
     if export_format == "saved_model":
         load_tensorflow()
         from keras_transformer.export.signatures import describe_signatures
@@ -124,7 +119,7 @@ def _facts_of_export(folder: Path, export_format: str) -> dict[str, Any]:
         found["signatures"] = describe_signatures(folder)
     if export_format == "ctranslate2":
         found["vocabulary"] = _vocabulary_of_ctranslate2(folder)
-        found["config"] = json.loads((folder / "config.json").read_text())
+        found["config"] = json.loads((folder / "config.json").read_text("utf-8"))
     return {**found, "files": files}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.console import write_result
 
 _WIDTH, _INDENT = 79, 16
 
@@ -30,7 +31,7 @@ def _run(arguments: Namespace) -> None:
     from keras_transformer.commands.facts import facts_of
 
     facts = facts_of(arguments.model)
-    print(json.dumps(facts, indent=2) if arguments.json else as_text(facts))
+    write_result(json.dumps(facts, indent=2) if arguments.json else as_text(facts))
 
 
 def as_text(facts: Mapping[str, Any]) -> str:

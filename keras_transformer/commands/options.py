@@ -28,8 +28,8 @@ def add_model_argument(parser: argparse.ArgumentParser, several: str = "", **opt
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help=f"A run directory{several}; or an export to SavedModel or TFLite, which translates as "
-        "it was exported and takes no decoding options but --batch_size.",
+        help=f"A run directory{several}; or an export, which translates as it was exported and "
+        "takes no decoding options but --batch_size; of CTranslate2, those that the engine has.",
         **options,
     )
 
@@ -70,6 +70,7 @@ def add_decoding_options(parser: argparse.ArgumentParser) -> None:
     kinds: dict[Any, dict[str, Any]] = {
         bool: {"action": argparse.BooleanOptionalAction},
         int: {"type": int, "metavar": "N"},
+        int | None: {"type": int, "metavar": "N"},
         float: {"type": float, "metavar": "X"},
     }
     for field in dataclasses.fields(DecodingConfig):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 from keras_transformer.layers.positional_encoding import sinusoidal_table
@@ -52,13 +53,14 @@ def export_ctranslate2(
             "float16"; None for float32.
 
     Returns:
-        The folder of this version. It holds what `ctranslate2.Translator` loads, and
-        `source.model` and `target.model` for `sentencepiece`.
+        The folder of this version. It holds what `ctranslate2.Translator` loads, `source.model` and
+        `target.model` for `sentencepiece`, and `metadata.json`.
 
     Raises:
         FileExistsError: If the version exists.
         ImportError: If ctranslate2 is not installed.
-        ValueError: If CTranslate2 cannot run such a model; the message says why.
+        ValueError: If CTranslate2 cannot run such a model, the message says why; or if `directory`
+            holds versions of another format.
 
     Example:
         >>> path = export_ctranslate2(translator, "exports/ct2")
@@ -82,7 +84,7 @@ def export_ctranslate2(
             "CTranslate2 runs Transformers alone of the models here; export to another format. "
             f"Received: a {type(model).__name__}"
         )
-    path = version_path(directory, version)
+    path = version_path(directory, version, "ctranslate2")
     specification = _model_specification(model)
     source, target = translator.source_tokenizer, translator.target_tokenizer
     specification.register_source_vocabulary(source.pieces)
@@ -98,6 +100,14 @@ def export_ctranslate2(
         specification.save(str(folder))
         source.save(folder / "source.model")
         target.save(folder / "target.model")
+        # The options of the search stay behind: the engine takes its own with each call.
+        write_metadata(
+            folder,
+            translator,
+            "ctranslate2",
+            quantization=quantization or "float32",
+            decoding=None,
+        )
     return path
 
 

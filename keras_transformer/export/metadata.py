@@ -1,21 +1,19 @@
-"""`metadata.json`: what an export is, and where it comes from.
-
-A SavedModel, alone or for TF Serving, and a TFLite export hold one. A model for CTranslate2 has
-none: its folder is in that engine's own format.
-"""
+"""`metadata.json`: what an export is, and where it comes from. Every format has one."""
 
 import dataclasses
 import datetime
 import importlib.metadata
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keras_transformer.files import write_atomically
-from keras_transformer.translation.translator import Translator
+
+if TYPE_CHECKING:  # Who reads loads no TensorFlow.
+    from keras_transformer.translation.translator import Translator
 
 
-def write_metadata(folder: Path, translator: Translator, export_format: str, **more: Any) -> None:
+def write_metadata(folder: Path, translator: "Translator", export_format: str, **more: Any) -> None:
     """Writes `folder/metadata.json`.
 
     Args:
@@ -31,7 +29,24 @@ def write_metadata(folder: Path, translator: Translator, export_format: str, **m
     write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
 
 
-def describe(translator: Translator) -> dict[str, Any]:
+def read_metadata(folder: Path) -> dict[str, Any]:
+    """Reads `folder/metadata.json`.
+
+    Args:
+        folder: Folder of the export.
+
+    Returns:
+        What it says; nothing if there is none, as in a CTranslate2 export of an earlier version.
+
+    Example:
+        >>> read_metadata(Path("exports/none"))
+        {}
+    """
+    path = folder / "metadata.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
+def describe(translator: "Translator") -> dict[str, Any]:
     """Returns what the metadata say in every format that has them.
 
     Example:

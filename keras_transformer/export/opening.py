@@ -1,71 +1,74 @@
-"""What translates, found by its path: run directories, or an export to SavedModel or TFLite."""
+"""What translates, found by its path: run directories, or an export of any format."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.export.ctranslate2_translator import CTranslate2Translator
+from keras_transformer.export.formats import require_loadable
+from keras_transformer.export.metadata import read_metadata
 from keras_transformer.export.saved_translator import SavedTranslator
-from keras_transformer.export.tflite import TEXT_MODEL
 from keras_transformer.export.tflite_translator import LiteTranslator
-from keras_transformer.export.versions import find_version
+from keras_transformer.export.versions import find_export
 from keras_transformer.runs.run import open_run
 from keras_transformer.translation.opening import open_runs
 from keras_transformer.translation.results import AnyTranslator
 
 
 def open_translator(
-    paths: Sequence[str | os.PathLike[str]],
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     checkpoint: str = "best",
     options: Mapping[str, Any] | None = None,
 ) -> AnyTranslator:
-    """Opens run directories, or an export to SavedModel or TFLite.
+    """Opens run directories, or an export.
 
     Args:
-        paths: Run directories, or one export.
+        paths: A run directory, or several that decide together; or one export.
         checkpoint: "best", "latest" or "average", of runs.
-        options: Fields of `DecodingConfig`; for an export `batch_size` alone.
+        options: Fields of `DecodingConfig`; for an export `batch_size` alone, and for one to
+            CTranslate2, which has no options of its own, `CTranslate2Translator.OPTIONS`.
 
     Returns:
         What translates, with `nbest`, `score`, `attend` and `batch_size`.
 
     Raises:
         FileNotFoundError: If a path is neither.
-        ValueError: If an option is out of its range, or cannot be chosen any more.
+        ImportError: If the package that runs such an export is not installed.
+        ValueError: If an option is out of its range, or cannot be chosen any more, or if there is
+            an export among several paths.
 
     Example:
-        >>> translator = open_translator(["runs/demo"])
+        >>> translator = open_translator("runs/demo")
         >>> [[best]] = translator.nbest(["a small dog"])
     """
-    options = options or {}
-    export = find_export(paths[0])
-    if export is None:
+    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    options = dict(options or {})
+    exports = {os.fspath(path): export for path in paths if (export := find_export(path))}
+    if not exports:
         return open_runs(paths, checkpoint, options)
-    fixed = sorted({*options} - {"batch_size"})
-    if fixed or len(paths) > 1:
+    [(folder, export_format), *_] = exports.values()
+    chosen = {*options} if checkpoint == "best" else {*options, "checkpoint"}
+    free = CTranslate2Translator.OPTIONS if export_format == "ctranslate2" else {"batch_size"}
+    if len(paths) > 1 or not chosen <= free:
         raise ValueError(
             "An exported model translates as it was exported: alone and with its own options; "
-            f"give run directories to choose others. Received: {', '.join(map(str, paths))} with "
-            f"options: {', '.join(fixed) or 'none'}"
+            "give run directories to choose others. Received: "
+            f"{', '.join(map(str, paths))}, of which exports: {', '.join(exports)}, with "
+            f"options: {', '.join(sorted(chosen - free)) or 'none'}"
         )
-    if (export / TEXT_MODEL).is_file():
-        return LiteTranslator(export, **options)
-    return SavedTranslator(export, **options)
+    return _open_export(folder, export_format, options)
 
 
-def find_export(path: str | os.PathLike[str]) -> Path | None:
-    """Returns the folder of an export that can translate here; None if there is none.
-
-    Args:
-        path: An export, or a folder of versions, of which the highest is meant.
-
-    Example:
-        >>> find_export("exports/none") is None
-        True
-    """
-    found = (find_version(path, name) for name in ("saved_model.pb", TEXT_MODEL))
-    return next(filter(None, found), None)
+def _open_export(folder: Path, export_format: str, options: Mapping[str, Any]) -> AnyTranslator:
+    match export_format:
+        case "ctranslate2":
+            return CTranslate2Translator(folder, **options)
+        case "tflite":
+            return LiteTranslator(folder, **options)
+        case _:
+            require_loadable(folder)
+            return SavedTranslator(folder, **options)
 
 
 def languages_of(path: str | os.PathLike[str]) -> tuple[str, str]:
@@ -85,10 +88,11 @@ def languages_of(path: str | os.PathLike[str]) -> tuple[str, str]:
     if export is None:
         data = open_run(path).config.data
         return data.source_language, data.target_language
-    languages = json.loads((export / "metadata.json").read_text()).get("languages")
+    folder, _ = export
+    languages = read_metadata(folder).get("languages")
     if languages is None:
         raise ValueError(
             "An export must say in its metadata.json which `languages` it translates; export it "
-            f"from a run. Received: {export}"
+            f"from a run. Received: {folder}"
         )
     return languages["source"], languages["target"]

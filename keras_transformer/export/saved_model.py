@@ -54,7 +54,8 @@ def export_saved_model(
 
     Raises:
         FileExistsError: If the version exists.
-        ValueError: If `version` is not positive, or `quantization` is another.
+        ValueError: If `version` is not positive, `quantization` is another, or `directory` holds
+            versions of another format or has a name with which TensorFlow loads nothing.
 
     Example:
         >>> path = export_saved_model(translator, "exports/demo")
@@ -63,7 +64,7 @@ def export_saved_model(
         >>> sorted(outputs)
         ['pieces', 'score', 'translation', 'truncated']
     """
-    path = version_path(directory, version)
+    path = version_path(directory, version, "saved_model")
     weights = StoredWeights(translator.models, quantization)
     module, signatures = _Module(weights, translator), _signatures(translator, weights)
     with atomic_directory(path) as folder:

@@ -30,6 +30,7 @@ class SavedTranslator:
         batch_size: Strings that are translated together.
 
     Example:
+        >>> from keras_transformer.export.saved_model import export_saved_model
         >>> path = export_saved_model(translator, "exports/demo")
         >>> [[best]] = SavedTranslator(path).nbest([b"a small dog"])
     """
@@ -44,13 +45,14 @@ class SavedTranslator:
         self.batch_size = batch_size
 
     def nbest(
-        self, lines: Iterable[str | bytes], *, progress: bool = False
+        self, lines: Iterable[str | bytes], *, progress: bool = False, start: int = 0
     ) -> list[list[Translation]]:
         """Translates lines; there is one translation of each.
 
         Args:
             lines: The strings.
             progress: Show a progress bar, on standard error.
+            start: Without a meaning here; see `Translator.nbest`.
         """
         rows = self._map("serving_default", progress, text=lines)
         return [[translation_of(row["translation"], row["score"])] for row in rows]
@@ -61,10 +63,7 @@ class SavedTranslator:
         targets: Iterable[str | bytes],
         progress: bool = False,
     ) -> list[Score]:
-        """Gives the log-probabilities of given translations; see `Translator.score`.
-
-        Of a string that is longer than the model's maximum the first tokens alone count.
-        """
+        """Gives the log-probabilities of given translations; see `Translator.score`."""
         rows = self._map("score", progress, source=sources, target=targets)
         return [score_of(row) for row in rows]
 

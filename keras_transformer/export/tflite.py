@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.export.formats import MARKS
 from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.tflite_tokenizer import LiteTokenizer
 from keras_transformer.export.versions import version_path
@@ -21,7 +22,7 @@ from keras_transformer.translation.graph import TranslationGraph
 from keras_transformer.translation.storage import StoredWeights
 from keras_transformer.translation.translator import Translator
 
-TEXT_MODEL, IDS_MODEL = "translator.tflite", "translator_ids.tflite"
+TEXT_MODEL, IDS_MODEL = "translator.tflite", MARKS["tflite"]
 QUANTIZATIONS = ("float16", "int8")
 
 
@@ -59,8 +60,8 @@ def export_tflite(
 
     Raises:
         FileExistsError: If the version exists.
-        ValueError: If `quantization` is another, `max_length` is beyond the model's, or
-            translations are sampled.
+        ValueError: If `quantization` is another, `max_length` is beyond the model's, translations
+            are sampled, or `directory` holds versions of another format.
 
     Example:
         >>> path = export_tflite(translator, "exports/app", quantization="int8")
@@ -77,7 +78,7 @@ def export_tflite(
         )
     if translator.config.sampling:
         raise ValueError("`sampling` is not for TFLite; export without it. Received: sampling=True")
-    path = version_path(directory, version)
+    path = version_path(directory, version, "tflite")
     weights = StoredWeights(translator.models)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights, max_length)

@@ -1,16 +1,19 @@
 """Runs an export to TFLite, as an app does: one sentence after the other."""
 
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from keras_transformer.config import DecodingConfig
-from keras_transformer.export.tflite import TEXT_MODEL
+from keras_transformer.console import progress_bar
+from keras_transformer.export.tflite import IDS_MODEL, TEXT_MODEL
+from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.in_batches import encode
+from keras_transformer.translation.lines import translate_by_lines
 from keras_transformer.translation.results import (
     Attention,
     Score,
@@ -22,10 +25,12 @@ _ONLY_TRANSLATES = "A TFLite model translates and no more; use the run or a Save
 
 
 class LiteTranslator:
-    """Translates with `translator.tflite`.
+    """Translates with `translator.tflite`, or with `translator_ids.tflite` where it is alone.
+
+    Several threads may share it: they take turns, sentence by sentence.
 
     Args:
-        path: Folder of an export, or the file itself.
+        path: Folder of an export, or one of its two models.
         num_threads: Threads of TFLite's kernels.
         batch_size: Kept for those who read lines in windows of it; each is translated alone.
 
@@ -33,8 +38,9 @@ class LiteTranslator:
         ImportError: If ai-edge-litert is not installed.
 
     Example:
-        >>> translator = LiteTranslator("exports/app/1")
-        >>> [[best]] = translator.nbest([b"a small dog"])
+        >>> from keras_transformer.export.tflite import export_tflite
+        >>> path = export_tflite(translator, "exports/app")
+        >>> [[best]] = LiteTranslator(path).nbest([b"a small dog"])
     """
 
     def __init__(
@@ -43,26 +49,33 @@ class LiteTranslator:
         num_threads: int | None = None,
         batch_size: int = DecodingConfig().batch_size,
     ) -> None:
-        path = Path(path)
         self.batch_size = batch_size
-        self._interpreter = _open(
-            path if path.is_file() else path / TEXT_MODEL, num_threads or os.cpu_count()
-        )
+        model = _find_model(Path(path))
+        self._interpreter = _open(model, num_threads or os.cpu_count())
         # Now and not with the first line: TFLite then prints which kernels it has found.
         self._interpreter.allocate_tensors()
-        self._translate = self._interpreter.get_signature_runner()
+        self._translate = _of_strings(self._interpreter.get_signature_runner(), model.parent)
+        # An interpreter has one set of tensors, and two threads in it end the process. One for each
+        # thread would hold the weights as often, for threads that the kernels already have at work.
+        self._turn = threading.Lock()
 
     def nbest(
-        self, lines: Iterable[str | bytes], *, progress: bool = False
+        self, lines: Iterable[str | bytes], *, progress: bool = False, start: int = 0
     ) -> list[list[Translation]]:
         """Translates lines; there is one translation of each.
 
         Args:
             lines: The strings.
             progress: Show a progress bar, on standard error.
+            start: Without a meaning here; see `Translator.nbest`.
         """
-        bar = tqdm(encode(lines), unit=" lines", disable=None if progress else True)
-        return [[self._translate_one(line)] for line in bar]
+        lines = encode(lines)
+        translations = []
+        with progress_bar(len(lines), " lines", shown=progress) as bar:
+            for line in lines:
+                translations.append([translate_by_lines(self._translate_one, line)])
+                bar.update()
+        return translations
 
     def score(
         self,
@@ -86,8 +99,31 @@ class LiteTranslator:
         raise ValueError(f"{_ONLY_TRANSLATES}. Received: a request for attention weights")
 
     def _translate_one(self, line: bytes) -> Translation:
-        outputs = self._translate(text=np.array([line], dtype=object))
+        with self._turn:
+            outputs = self._translate(text=np.array([line], dtype=object))
         return translation_of(outputs["translation"][0], outputs["score"][0])
+
+
+def _find_model(path: Path) -> Path:
+    """Returns a model's file; a vocabulary with bytes has the model of ids alone."""
+    if path.is_file():
+        return path
+    return path / (TEXT_MODEL if (path / TEXT_MODEL).is_file() else IDS_MODEL)
+
+
+def _of_strings(translate: Any, folder: Path) -> Callable[..., Any]:
+    """Gives a model of ids what a model of strings has: the tokenizers beside it."""
+    if "text" in translate.get_input_details():
+        return translate
+    source, target = (
+        SubwordTokenizer.load(folder / f"{side}.model") for side in ("source", "target")
+    )
+
+    def translate_strings(text: np.ndarray) -> dict[str, Any]:
+        outputs = translate(source=source.tokenize(text).to_tensor())
+        return {**outputs, "translation": target.detokenize(outputs["target"][None]).numpy()}
+
+    return translate_strings
 
 
 def _open(path: Path, num_threads: int | None) -> Any:

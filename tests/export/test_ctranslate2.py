@@ -10,6 +10,7 @@ from random_models import offset_logits, vary
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.export.opening import languages_of, open_translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.translation.translator import Translator
@@ -92,6 +93,91 @@ def test_the_engine_finds_the_same(make, tmp_path, overrides):
     assert len(said) > 2, "a model that always says the same would show little"
 
 
+@pytest.mark.parametrize(
+    ("overrides", "options"),
+    [
+        ({"tie_embeddings": False, "eos": 3.0}, {"beam_size": 1}),
+        ({"tie_embeddings": False, "eos": 3.0}, {"beam_size": 1, "min_length": 4}),
+        (
+            {"separate": True, "norm_first": True, "tie_embeddings": False, "eos": 3.0},
+            {"beam_size": 1, "split_sentences": True},
+        ),
+    ],
+)
+def test_opened_it_translates_as_the_translator(make, tmp_path, overrides, options):
+    """By greedy search, in which no length penalty counts; pieces and blank lines and all."""
+    translator = make(**overrides)
+    same = Translator(
+        translator.models,
+        translator.source_tokenizer,
+        translator.target_tokenizer,
+        DecodingConfig(**options),
+    )
+    opened = open_translator([export_ctranslate2(translator, tmp_path)], options=options)
+    lines = [*LINES, "", "\u00fc", "the cat sat. " * 9, b"\xff"]
+    expected = same.nbest(lines)
+    assert len({best.text for [best] in expected}) > 3
+    for [found], [best] in zip(opened.nbest(lines), expected, strict=True):
+        assert found.text == best.text
+        assert found.log_prob == pytest.approx(best.log_prob, rel=1e-4, abs=1e-5)
+
+
+def test_opened_it_scores_as_the_translator(make, tmp_path):
+    translator = make(separate=True)
+    opened = open_translator([export_ctranslate2(translator, tmp_path)])
+    sources, targets = [*LINES[:3], "", ""], ["Katzen", "", "Hund Hund", "Hund", ""]
+    for found, same in zip(
+        opened.score(sources, targets), translator.score(sources, targets), strict=True
+    ):
+        assert found.pieces == same.pieces
+        assert found.log_prob == pytest.approx(same.log_prob, rel=1e-4, abs=1e-5)
+        assert found.piece_log_probs == pytest.approx(same.piece_log_probs, rel=1e-3, abs=1e-5)
+
+
+def test_opened_it_gives_several_translations(make, tmp_path):
+    """Each with the log-probability that its tokens have, whatever the search was made to avoid."""
+    translator = make(tie_embeddings=False, eos=3.0)
+    path = export_ctranslate2(translator, tmp_path)
+    banned = translator.target_tokenizer.pieces[-1]
+    options = dict(beam_size=4, num_hypotheses=3, no_repeat_ngram=2, banned_pieces=[banned])
+    opened = open_translator([path], options=options)
+    assert [len(translations) for translations in opened.nbest(LINES)] == [3] * len(LINES)
+    source = translator.source_tokenizer.tokenize(LINES).to_tensor(0)
+    found = opened._graph.search(source)
+    for i in range(3):
+        ids = found.ids[:, i]
+        expected = translator.graph._force_decode(source, ids).numpy().sum(1)
+        assert found.log_probs[:, i].numpy() == pytest.approx(expected, rel=1e-3)
+        assert banned.encode() not in translator.target_tokenizer.to_pieces(ids).numpy()
+
+
+def test_opened_it_refuses_what_the_engine_has_not(make, tmp_path):
+    path = export_ctranslate2(make(num_layers=1), tmp_path)
+    with pytest.raises(ValueError, match=r"own options.*options: coverage_penalty, sampling$"):
+        open_translator([path], options={"sampling": True, "coverage_penalty": 1.0, "beam_size": 2})
+    with pytest.raises(ValueError, match=r"use the run or a SavedModel.*attention"):
+        open_translator([path]).attend(LINES)
+
+
+def test_opened_without_the_package(make, tmp_path, monkeypatch):
+    path = export_ctranslate2(make(num_layers=1), tmp_path)
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(ImportError, match=r"pip install 'keras_transformer\[ctranslate2\]'"):
+        open_translator([path])
+
+
+def test_an_export_without_metadata_opens(make, tmp_path):
+    """As they were written before, without languages and limits."""
+    path = export_ctranslate2(make(num_layers=1), tmp_path)
+    languages = {"source": "en", "target": "de"}
+    (path / "metadata.json").write_text(json.dumps({"languages": languages}), "utf-8")
+    assert languages_of(tmp_path) == ("en", "de")
+    (path / "metadata.json").unlink()
+    assert len(open_translator([tmp_path]).nbest(LINES[:2])) == 2
+    with pytest.raises(ValueError, match=f"metadata.json.*languages.*{path}"):
+        languages_of(path)
+
+
 def test_what_a_version_holds(make, tmp_path):
     translator = make(separate=True, num_layers=1)
     assert export_ctranslate2(translator, tmp_path).name == "1"
@@ -99,6 +185,10 @@ def test_what_a_version_holds(make, tmp_path):
     assert path == tmp_path / "2"
     assert ctranslate2.Translator(str(path)).compute_type.startswith("int8")
     sides = {"source": translator.source_tokenizer, "target": translator.target_tokenizer}
+    metadata = json.loads((path / "metadata.json").read_text("utf-8"))
+    assert (metadata["format"], metadata["quantization"]) == ("ctranslate2", "int8")
+    assert metadata["limits"] == {"max_length": SIZE["max_length"]}
+    assert metadata["decoding"] is None, "the engine takes them with each call"
     for side, tokenizer in sides.items():
         assert (path / f"{side}.model").read_bytes() == tokenizer.model
         assert json.loads((path / f"{side}_vocabulary.json").read_text()) == tokenizer.pieces

@@ -1,5 +1,7 @@
 """What a path holds: runs with the options of a caller, or an export as it is."""
 
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +9,10 @@ from random_models import vary
 from untrained_run import untrained_run
 
 from keras_transformer import DecodingConfig, Transformer
-from keras_transformer.export.opening import open_translator
+from keras_transformer.commands.facts import facts_of
+from keras_transformer.commands.info import as_text
+from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.export.opening import languages_of, open_translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.translation.opening import open_runs
 
@@ -50,7 +55,8 @@ def test_several_runs_decide_together(run):
 def test_a_run_is_opened_with_options(run):
     translator = open_translator([run.path], "best", {"num_hypotheses": 2, "batch_size": 7})
     assert translator.batch_size == 7
-    assert [len(found) for found in translator.nbest(LINES)] == [2] * len(LINES)
+    # Of a blank line there is one.
+    assert [len(found) for found in translator.nbest(LINES)] == [2, 1, 2, 2]
 
 
 def test_an_export_translates_as_the_run(run, exported):
@@ -88,8 +94,35 @@ def test_an_option_that_is_out_of_its_range(run):
 def test_a_run_among_exports_is_refused(run, exported):
     """In whatever order: an export cannot decide together with a run."""
     for paths in ([exported, run.path], [run.path, exported]):
-        with pytest.raises((ValueError, FileNotFoundError)):
+        named = f"{paths[0]}, {paths[1]}, of which exports: {exported}, "
+        with pytest.raises(ValueError, match=f"alone and with its own options.*{named}"):
             open_translator(paths, "best", {})
+
+
+def test_an_export_has_one_checkpoint(exported):
+    with pytest.raises(ValueError, match=r"options: checkpoint$"):
+        open_translator([exported], "latest", {})
+
+
+def test_an_export_that_was_moved_to_where_tensorflow_finds_no_weights(tmp_path, exported):
+    moved = tmp_path / "[1]"
+    shutil.copytree(exported, moved)
+    with pytest.raises(ValueError, match=r"rename it\. Received: .*\[1\]"):
+        open_translator([moved])
+
+
+def test_a_run_and_an_engine_in_any_folder(tmp_path):
+    """Brackets, backslashes and spaces are letters to all but TensorFlow's loader."""
+    run = untrained_run(tmp_path / "[1]\\ *" / "run")
+    [best] = open_translator([run.path], "best", {"beam_size": 1}).nbest(LINES[:1])[0]
+    path = export_ctranslate2(open_runs([run.path]), tmp_path / "[2]\\ *")
+    [found] = open_translator([path], "best", {"beam_size": 1}).nbest(LINES[:1])[0]
+    assert found.text == best.text
+    assert languages_of(path.parent) == languages_of(run.path) == ("en", "de")
+    facts = facts_of(path)
+    assert facts["format"] == "ctranslate2"
+    assert facts["parameters"] == facts_of(run.path)["parameters"]
+    assert "en to de" in as_text(facts)
 
 
 def test_an_export_is_loaded_once_and_stays(exported, monkeypatch):

@@ -240,10 +240,10 @@ def test_example_translates_with_the_export(exported, translator, pairs):
     done = subprocess.run(
         [sys.executable, ROOT / "examples" / "python" / "translate.py", exported],
         input="\n".join(sentences) + "\n",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
         cwd=exported,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     translations = translator(sentences)

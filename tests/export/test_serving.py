@@ -7,10 +7,12 @@ does it.
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -259,7 +261,7 @@ class TestClients:
         """Runs a client and returns its exit status, output and errors."""
         program = [sys.executable] if name.endswith(".py") else ["sh"]
         # Whatever proxy is set, the stand-in is on this machine.
-        environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "no_proxy": "*"}
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii", "no_proxy": "*"}
         command = [*program, CLIENTS / name, *arguments]
         options |= dict(capture_output=True, encoding="utf-8", env=environment)
         done = subprocess.run(command, **options)
@@ -381,6 +383,65 @@ class TestInterfaces:
         assert [other["translation"]] == translations(loaded, [b"the \xff dog"])
         [alone] = self.post(addresses[1], instances=["the dog"])["predictions"]
         assert alone == {**text, "score": pytest.approx(text["score"], rel=1e-4)}
+
+    @pytest.mark.parametrize(
+        "rows", [{"instances": ["a dog", ""]}, {"instances": [{"text": "a dog"}, {"text": ""}]}]
+    )
+    def test_rest_in_rows_and_in_columns(self, addresses, loaded, rows):
+        """What the server's documentation has for a signature with one input."""
+        expected = translations(loaded, ["a dog", ""])
+        found = self.post(addresses[1], **rows)["predictions"]
+        assert [row["translation"] for row in found] == expected
+        for columns in (["a dog", ""], {"text": ["a dog", ""]}):
+            found = self.post(addresses[1], inputs=columns)["outputs"]
+            assert found["translation"] == expected
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ('{"instances": "a dog"}', "'instances' to be an list/array"),
+            ('{"instances": []}', "No values in 'instances' array"),
+            ('{"instances": [5]}', "5 is not of expected type: string"),
+            ('{"instances": [true]}', "true is not of expected type: string"),
+            ('{"instances": [null]}', "null is not of expected type: string"),
+            ('{"instances": [["a dog"]]}', r"vectors .*\(1, 1\)"),
+            ('{"instances": [{"text": "a"}, "b"]}', "element: 1 .*keys must be equal to: text"),
+            ('{"instances": [{"line": "a"}]}', "element: 0 .*keys must be equal to: text"),
+            ('{"instances": ["a", {"text": "b"}]}', "not of expected type: string"),
+            ('{"instances": [{"b64": "?"}]}', "base64"),
+            ('{"inputs": "a dog"}', r"vectors .*\(\)"),
+            ('{"inputs": {"line": ["a"]}}', "Missing named input: text"),
+            ('{"inputs": ["a"], "instances": ["a"]}', "only one of 'inputs' or 'instances'"),
+            ("{}", "Missing 'inputs' or 'instances' key"),
+            ("[]", "Is not object"),
+            ("", "JSON Parse error"),
+            ('{"instances": ["a"', "JSON Parse error"),
+            ('{"instances": ["a"], "signature_name": "no"}', "signature name: 'no' not found"),
+            ('{"instances": ["a"], "signature_name": 5}', "must be a string value"),
+            ('{"instances": ["a"], "signature_name": "score"}', "multiple input tensors"),
+            ('{"inputs": ["a"], "signature_name": "score"}', "multiple input tensors"),
+            ('{"inputs": {"source": ["a"], "target": []}, "signature_name": "score"}', "one size"),
+        ],
+    )
+    def test_rest_refuses(self, addresses, body, message):
+        """As the server does: status 400, and an object with what is wrong."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            opener.open(f"http://{addresses[1]}/v1/models/small:predict", body.encode(), timeout=60)
+        assert refused.value.code == 400
+        assert refused.value.headers["Content-Type"] == "application/json"
+        [(key, text)] = json.load(refused.value).items()
+        assert key == "error"
+        assert re.search(message, text), text
+
+    def test_rest_knows_no_other_address(self, addresses):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            opener.open(f"http://{addresses[1]}/v1/models/small:guess", b"{}", timeout=60)
+        assert refused.value.code == 400
+        assert json.load(refused.value) == {
+            "error": "Malformed request: POST /v1/models/small:guess"
+        }
 
     def test_no_output_is_taken_for_binary(self, loaded):
         for signature in loaded.signatures.values():

@@ -16,6 +16,7 @@ from random_models import offset_logits, vary
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.export.opening import open_translator
 from keras_transformer.export.tflite import export_tflite
 from keras_transformer.export.tflite_translator import LiteTranslator
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -33,15 +34,31 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
+# Four threads ask one translator for what one thread was told; prints the lines that differ.
+THREADS = """
+import json, sys
+from concurrent.futures import ThreadPoolExecutor
+from keras_transformer.export.tflite_translator import LiteTranslator
+path, lines = sys.argv[1], json.loads(sys.argv[2])
+lite = LiteTranslator(path, num_threads=1)
+expected = lite.nbest(lines)
+def differing(_):
+    found = [lite.nbest([line]) for line in lines]
+    return [line for line, one, same in zip(lines, found, expected) if one != [same]]
+with ThreadPoolExecutor(4) as pool:
+    print(json.dumps(list(pool.map(differing, range(8)))))
+"""
+
+
 def run_example(name, path, lines, without):
     """What an example prints for lines on standard input."""
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, without, EXAMPLES / name, path],
         input="".join(f"{line}\n" for line in lines),
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
         cwd=path if path.is_dir() else path.parent,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -108,6 +125,15 @@ def test_any_string(translator, exported):
     assert [best for [best] in lite.nbest(BLANK)] == [("", 0.0)] * len(BLANK)
     for [best] in lite.nbest(HOSTILE):
         assert np.isfinite(best.log_prob)
+
+
+@pytest.mark.parametrize("translator", ["greedy"], indirect=True)
+def test_threads_take_turns(exported, lines):
+    """In a process of its own, which a fault would end."""
+    command = [sys.executable, "-c", THREADS, exported, json.dumps(lines)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [[]] * 8
 
 
 def test_says_what_was_cut(translator, exported, lines):
@@ -204,10 +230,15 @@ def test_quantization(pairs, tmp_path, quantization):
 def test_a_vocabulary_with_bytes_has_no_text_model(tmp_path):
     tokenizer = SubwordTokenizer.train(["the cat sat"], 280, byte_fallback=True)
     size = dict(num_layers=1, d_model=8, d_ff=8, num_heads=1, max_length=8)
-    translator = Translator(Transformer(TransformerConfig(280, **size)), tokenizer)
+    model = vary(Transformer(TransformerConfig(280, **size)), 0)
+    translator = Translator(model, tokenizer, config=DecodingConfig(beam_size=1))
     with pytest.warns(UserWarning, match=r"translator.tflite is left out: .*bytes"):
         path = export_tflite(translator, tmp_path)
     assert [file.name for file in path.glob("*.tflite")] == ["translator_ids.tflite"]
+    # Its tokenizers are beside it, so it is opened as any export is.
+    lines = ["the cat", "cats sat", "", "\u00fc"]
+    opened = open_translator([path])
+    assert [best.text for [best] in opened.nbest(lines)] == translator(lines)
 
 
 @pytest.mark.parametrize(
