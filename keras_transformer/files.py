@@ -4,6 +4,7 @@ import contextlib
 import glob
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,50 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def require_local(path: str | os.PathLike[str], argument: str) -> None:
+    """Checks that what is to be written has its place in a file system of this machine.
+
+    Elsewhere nothing can be renamed once it is whole, which is how all is written here. As a local
+    path an address would be a folder of the scheme's name.
+
+    Args:
+        path: Where to write.
+        argument: What the caller calls it.
+
+    Raises:
+        ValueError: If it is an address such as "gs://bucket/run".
+
+    Example:
+        >>> require_local("exports/demo", "directory")
+    """
+    # A `pathlib.Path` has lost one of the slashes.
+    if re.match(r"[A-Za-z][\w+.-]+:/", os.fspath(path)):
+        raise ValueError(
+            f"`{argument}` must be a folder of this machine, not an address; mount the remote "
+            f"storage, or write to a folder and copy it. Received: {os.fspath(path)}"
+        )
+
+
+def is_alive(process: int) -> bool:
+    """Returns whether a process of this machine is there, whoever owns it.
+
+    Args:
+        process: Its id.
+
+    Example:
+        >>> is_alive(os.getpid())
+        True
+    """
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # It is somebody else's.
+        return True
+    return True
+
+
 def _temporary(path: Path) -> Path:
     # Beside the path, because a rename is atomic only within one file system.
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
@@ -81,19 +126,8 @@ def _remove_abandoned(path: Path) -> None:
     pattern = glob.escape(f".{path.name}.{platform.node()}.") + "*.tmp"
     for folder in path.parent.glob(pattern):
         process = int(folder.name.split(".")[-2])
-        if process == os.getpid() or not _is_alive(process):
+        if process == os.getpid() or not is_alive(process):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        # It is somebody else's.
-        return True
-    return True
 
 
 def _flush(path: Path) -> None:

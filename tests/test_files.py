@@ -184,3 +184,16 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     with atomic_directory(path) as folder:
         (folder / "weights").write_bytes(b"new")
     assert names_in(tmp_path) == [f".run[1].{platform.node()}.{os.getppid()}.tmp", "run[1]"]
+
+
+@pytest.mark.parametrize(
+    "path", ["gs://bucket/run", "s3://bucket/run", Path("gs://bucket/run"), "file:///tmp/run"]
+)
+def test_an_address_is_no_place_to_write(path):
+    with pytest.raises(ValueError, match=r"`output` must be a folder.*Received: (gs|s3|file):/"):
+        files.require_local(path, "output")
+
+
+@pytest.mark.parametrize("path", ["runs/a", "/runs/a:b/c", "a:b", "./gs:/a", "1:/a", Path("..")])
+def test_a_path_is(path):
+    files.require_local(path, "output")

@@ -1,8 +1,11 @@
 """Which corpora there are, and how batches are made of them."""
 
 import dataclasses
+import re
 
 from keras_transformer.config.checks import require, require_fraction, require_positive
+
+_HELD_OUT = re.compile(r"held_out(?::(?P<pairs>[1-9]\d*))?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +18,8 @@ class DataConfig:
 
     Args:
         train: Training corpus.
-        valid: Corpus that is scored after each epoch; None for none.
+        valid: Corpus that is scored after each epoch; None for none. `held_out` holds a twentieth
+            of `train` out of the training for it, at most 1,000 pairs; `held_out:PAIRS` so many.
         source_language: Language code of the source.
         target_language: Language code of the target.
         batch_tokens: Most source tokens, and most target tokens, of one batch.
@@ -30,7 +34,7 @@ class DataConfig:
     """
 
     train: list[str] | str = "phrasebook:train"
-    valid: list[str] | str | None = "phrasebook:valid"
+    valid: list[str] | str | None = "held_out"
     source_language: str = "en"
     target_language: str = "de"
     batch_tokens: int = 4096
@@ -46,3 +50,28 @@ class DataConfig:
         for spec, weight in self.mix.items():
             require(weight > 0, "mix", "corpora with positive weights", {spec: weight})
         require_fraction(self, "subword_dropout")
+        scheme = self.valid.partition(":")[0] if isinstance(self.valid, str) else None
+        expected = "held_out or held_out:PAIRS, with at least one pair"
+        require(scheme != "held_out" or self.holds_out, "valid", expected, self.valid)
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether a part of `train` is held out to validate on."""
+        return isinstance(self.valid, str) and _HELD_OUT.fullmatch(self.valid) is not None
+
+    def pairs_held_out(self, pairs: int) -> int:
+        """Returns how many pairs of the training corpus are held out.
+
+        Args:
+            pairs: Pairs that it has.
+
+        Example:
+            >>> DataConfig().pairs_held_out(5000)
+            250
+            >>> DataConfig(valid="phrasebook:valid").pairs_held_out(5000)
+            0
+        """
+        match = _HELD_OUT.fullmatch(self.valid) if isinstance(self.valid, str) else None
+        if match is None:
+            return 0
+        return int(match["pairs"] or min(max(pairs // 20, 1), 1000))

@@ -6,50 +6,16 @@ What trains, keeps and resumes a run needs no more of it than `RunSections` has.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.config.model import Seq2SeqConfig
 from keras_transformer.config.tokenizer import TokenizerConfig
 from keras_transformer.config.training import TrainingConfig
 from keras_transformer.config.transformer import TransformerConfig
 from keras_transformer.config.validation import ValidationConfig
-
-
-class ModelConfig(Protocol):
-    """What a family's configuration tells those who know no family.
-
-    A frozen dataclass: its fields are the options of the command line and entries of `run.json`.
-    """
-
-    @property
-    def d_model(self) -> int:
-        """The width that scales the learning rate (Equation 3)."""
-
-    def meaning(self) -> dict[str, Any]:
-        """Returns what gives weights their shapes and their meaning, with defaults resolved.
-
-        Where two configurations agree in it, the weights of one are of use to the other.
-        """
-
-    def floats_of_pair(self, source_length: int, target_length: int) -> int:
-        """Returns about how many floats a step keeps of a pair of sentences for its gradient."""
-
-
-class Seq2SeqConfig(ModelConfig, Protocol):
-    """What the configuration of a family that translates tells besides."""
-
-    @property
-    def vocab_size(self) -> int:
-        """Size of the target vocabulary, and of the source's when it is joint."""
-
-    @property
-    def source_vocab_size(self) -> int | None:
-        """Size of the source vocabulary; None for a joint one."""
-
-    @property
-    def max_length(self) -> int:
-        """Longest source or target in tokens."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +32,13 @@ class RunSections:
         task: Name of the task, as `run.json` has it.
         ranking: Metrics by which checkpoints are ranked, the most telling first; a minus before a
             name says that less is better. A checkpoint that has an earlier one beats one that has
-            none but later ones.
+            none but later ones; a tie in an earlier one is broken by the later ones.
+        floors: Values of metrics in `ranking` below which a difference tells nothing of a model.
     """
 
     task: ClassVar[str]
     ranking: ClassVar[tuple[str, ...]] = ("-val_loss", "-loss")
+    floors: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     model: Any
     training: TrainingConfig
@@ -113,6 +81,7 @@ class RunConfig(RunSections):
 
     task = "translation"
     ranking = ("val_bleu", "-val_loss", "-loss")
+    floors = MappingProxyType({"val_bleu": 1.0})  # Of 100.
 
     model: Seq2SeqConfig = TransformerConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()

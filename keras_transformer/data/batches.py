@@ -50,6 +50,7 @@ class TranslationBatches:
         plan: The shapes of the global batch, from `fit_plan`.
         shuffle_buffer: Pairs that the shuffle holds in memory; 0 keeps the corpus's order.
         seed: Seed of every epoch's order and of its pieces, where those are drawn.
+        pairs: Pairs of an epoch, if that is known; an estimate of its batches needs it.
         sharing: Who shares a batch. Worker i of n takes pairs i, i + n, ... of the shuffled epoch,
             and tokenizes no others.
 
@@ -70,6 +71,7 @@ class TranslationBatches:
         *,
         shuffle_buffer: int = 200_000,
         seed: int = 0,
+        pairs: int | None = None,
         sharing: Sharing = _ALONE,
     ) -> None:
         require(shuffle_buffer >= 0, "shuffle_buffer", "at least 0", shuffle_buffer)
@@ -79,18 +81,36 @@ class TranslationBatches:
         self.shuffle_buffer = shuffle_buffer
         self.seed = seed
         self.sharing = sharing
+        self.pairs = pairs
         self._filter = preprocess.new_filter()
+        # Of the latest epoch: batches, and pairs in them. Of one that was read to its end: batches.
+        self._batches = self._batched_pairs = 0
+        self._length: int | None = None
 
     @property
     def filter_summary(self) -> str:
         """What the filter kept and dropped in the latest epoch, so far."""
         return self._filter.summary()
 
+    @property
+    def epoch_length(self) -> int | None:
+        """Batches of an epoch: those of the latest one, or an estimate while the first is read."""
+        # Read once: another thread may be at the next batch.
+        batches, batched, counts = self._batches, self._batched_pairs, self._filter.counts
+        if self._length is not None or self.pairs is None or not batched:
+            return self._length
+        kept = self.pairs / self.sharing.workers * counts["kept"] / max(1, counts.total())
+        return round(kept * batches / batched)
+
     def epoch(self, index: int) -> Iterator[Arrays]:
         """Yields the batches of one epoch, those of all replicas, as NumPy arrays."""
+        self._batches = self._batched_pairs = 0
         pairs, static = self._pairs(index), self.sharing.static_shapes
         for batch in bucketed(pairs, self.sharing.plan(self.plan)):
+            self._batches += 1
+            self._batched_pairs += len(batch.pairs)
             yield _arrays(batch, batch.shape.batch if static else len(batch.pairs))
+        self._length = self._batches
 
     def batch_at(self, epoch: int, index: int) -> Arrays:
         """Returns one batch of an epoch, which is read up to there.
@@ -158,7 +178,9 @@ class TranslationBatches:
         part = self.sharing.part(lines)
         self._filter = self.preprocess.new_filter()
         yield from self.preprocess(part, self._filter, (self.seed, epoch, self.sharing.worker))
-        self._filter.require_any(self.corpus.name)
+        # A worker may have no part of a corpus that is smaller than the number of workers.
+        if self.sharing.workers == 1:
+            self._filter.require_any(self.corpus.name)
 
 
 def untuned() -> "tf.data.Options":

@@ -87,7 +87,12 @@ class BucketPlan:
             bucket = source[(lower < target) & (target <= upper)]
             sizes.update((bound, upper) for bound in _best_bounds(bucket, source_buckets))
             lower = upper
-        return cls(tuple(Shape(max(1, tokens // max(size)), *size) for size in sizes))
+
+        def rows(size: tuple[int, int]) -> int:
+            # Section 5.1: so many source and so many target tokens.
+            return max(1, tokens // max(size))
+
+        return cls(tuple(Shape(rows(size), *size) for size in sizes))
 
     def shared(self, parts: int, multiple: int = 1) -> "BucketPlan":
         """Returns the shapes of one of several processes that share each batch.

@@ -64,17 +64,21 @@ class PairFilter:
         reasons = ", ".join(dropped)
         return f"kept {counts['kept']:,} of {counts.total():,} pairs (dropped: {reasons})"
 
-    def require_any(self, corpus: str) -> None:
+    def require_any(self, corpus: str, purpose: str = "train on") -> None:
         """Checks, once a corpus has been read, that something of it was kept.
 
         Args:
             corpus: Its name.
+            purpose: What it is for.
 
         Raises:
             ValueError: If nothing was kept.
         """
         if not self.counts["kept"]:
-            raise ValueError(f"No pair of {corpus} is left to train on. Received: {self.summary()}")
+            raise ValueError(
+                f"No pair of {corpus} is left to {purpose}; choose another corpus, or a larger "
+                f"`max_length`. Received: {self.summary()}"
+            )
 
     def _verdict(self, source_length: int, target_length: int) -> str:
         shorter, longer = sorted((source_length, target_length))

@@ -2,18 +2,23 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from keras_transformer.config import DataConfig
 from keras_transformer.data.corpora import Corpus, LinePair, open_corpus
+from keras_transformer.data.held_out import sentences_of, without
 
 # Decimal weights become the fractions that they stand for: 0.29 is 29 in 100 pairs, and not 28.
 _LARGEST_DENOMINATOR = 10**9
 
 
-def open_training_corpus(data: DataConfig) -> "Corpus | Mixture":
+def open_training_corpus(data: DataConfig, held_out: Iterable[LinePair] = ()) -> "Corpus | Mixture":
     """Opens the training corpus of a configuration, mixed with the further ones.
+
+    Args:
+        data: The configuration.
+        held_out: Pairs to validate on; no pair that has one of their sentences is trained on.
 
     Raises:
         CorpusError: If a corpus is missing, empty or malformed.
@@ -24,9 +29,12 @@ def open_training_corpus(data: DataConfig) -> "Corpus | Mixture":
         'phrasebook:train:100 + 0.5 phrasebook:test'
     """
     languages = (data.source_language, data.target_language)
-    main = open_corpus(data.train, *languages)
-    others = [(open_corpus(spec, *languages), weight) for spec, weight in data.mix.items()]
-    return Mixture(main, others) if others else main
+    sentences = sentences_of(held_out)
+    main, *others = (
+        without(open_corpus(spec, *languages), sentences) for spec in (data.train, *data.mix)
+    )
+    weighted = list(zip(others, data.mix.values(), strict=True))
+    return Mixture(main, weighted) if weighted else main
 
 
 @dataclasses.dataclass(frozen=True)

@@ -76,6 +76,16 @@ class PairPreprocessor:
             kept_pairs = list(itertools.compress(pairs, kept))
             yield from self._resampled(kept_lines, kept_pairs, seed=(*seed, number))
 
+    def kept_lines(self, lines: Iterable[LinePair], usable: PairFilter) -> Iterator[LinePair]:
+        """Yields those pairs of lines whose ids are kept, in their order.
+
+        Args:
+            lines: The pairs of lines.
+            usable: From `new_filter`; it counts the pairs.
+        """
+        for chunk in chunked(lines, _CHUNK):
+            yield from itertools.compress(chunk, map(usable.keeps, self._tokenized(chunk)))
+
     def _tokenized(self, lines: Sequence[LinePair]) -> list[Pair]:
         sources, targets = zip(*lines, strict=True)
         source_tokenizer, target_tokenizer = self.tokenizers

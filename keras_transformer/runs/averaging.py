@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import keras
 
+from keras_transformer.console import say
 from keras_transformer.runs.checkpoints import Checkpoint
 from keras_transformer.runs.run import Run
 
@@ -71,7 +72,7 @@ def average_run(
     steps = sorted(checkpoint.step for checkpoint in chosen)
     found = checkpoints.average()
     if found is None or found.averaged != tuple(steps):
-        print(f"Averaging {len(steps)} checkpoints: steps {', '.join(map(str, steps))}")
+        say(f"Averaging {len(steps)} checkpoints: steps {', '.join(map(str, steps))}")
         model = average(chosen)
         found = checkpoints.save_average(model, chosen, {} if score is None else score(model))
     return found

@@ -16,6 +16,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -77,8 +78,9 @@ class Checkpoint(NamedTuple):
 class Checkpoints:
     """The checkpoints of a run: the newest ones, the best, and the newest of all to resume from.
 
-    The best is the best by the first metric of `ranking` that any of them has. Of two that are as
-    good it is the older one. The average competes with the others by the same rule.
+    The best is the best by the first metric of `ranking` that any of them has; of two that are as
+    good by it, by the next one; of two that are as good by all, the older one. The average competes
+    with the others by the same rule.
 
     Args:
         directory: Folder of the checkpoints.
@@ -86,6 +88,7 @@ class Checkpoints:
         keep_best: Best checkpoints that are kept besides.
         ranking: Metrics that tell how good one is, the most telling first; with a minus before the
             name of one of which less is better.
+        floors: Values of metrics, of which more is better, below which a difference tells nothing.
 
     Example:
         >>> checkpoints = Checkpoints("checkpoints", keep=3, ranking=("val_bleu", "-val_loss"))
@@ -99,11 +102,13 @@ class Checkpoints:
         keep: int = 3,
         keep_best: int = 1,
         ranking: Sequence[str] = RunConfig.ranking,
+        floors: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.directory = Path(directory)
         self.keep = keep
         self.keep_best = keep_best
         self.ranking = ranking
+        self.floors = floors
 
     def save(
         self,
@@ -186,15 +191,18 @@ class Checkpoints:
         path = self.directory / _AVERAGE
         return _read(path) if path.exists() else None
 
-    def _quality(self, checkpoint: Checkpoint) -> tuple[int, float]:
-        """What was measured, the most telling first, and the value, of which more is better."""
-        for rank, name in enumerate(self.ranking):
-            value = checkpoint.metrics.get(name.removeprefix("-"))
-            if value is not None:
-                # Any comparison with NaN is false: a diverged model would be the best for good.
-                better = -value if name.startswith("-") else value
-                return -rank, -math.inf if math.isnan(value) else better
-        return -len(self.ranking), 0.0
+    def _quality(self, checkpoint: Checkpoint) -> tuple[float, ...]:
+        """What each metric of the ranking says, of which more is better."""
+        return tuple(self._value(checkpoint.metrics, name) for name in self.ranking)
+
+    def _value(self, metrics: Mapping[str, float], ranked: str) -> float:
+        name = ranked.removeprefix("-")
+        value = metrics.get(name, math.nan)
+        if math.isnan(value):
+            # Not measured; or any comparison with it is false, and a diverged model would be the
+            # best for good.
+            return -math.inf
+        return -value if ranked.startswith("-") else max(value, self.floors.get(name, value))
 
     def _prune(self) -> None:
         *_, latest = everything = self.all()

@@ -4,6 +4,8 @@ run.json            family, task, configuration, batch shapes, versions, machine
                     the corpora, and the run that it began with
 source.model        SentencePiece models; with a joint vocabulary `joint.model` alone
 target.model
+held_out.LANGUAGE   pairs held out of the training to validate on, if there is no corpus for it
+training.lock       names the process that trains the run, while it does
 history.csv         one line of metrics an epoch
 logs/               TensorBoard
 non_finite/         batches after which a loss was not finite, if that happened
@@ -44,7 +46,11 @@ _MAY_CHANGE = {
         "average_checkpoints",
         "average_best",
     )
-} | {"validation.samples"}
+} | {
+    "validation.samples",
+    # The vocabulary is there; runs of 0.1.0 have one of another default.
+    "tokenizer.normalization",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +92,7 @@ class Run:
             training.keep_checkpoints,
             training.keep_best,
             self.config.ranking,
+            self.config.floors,
         )
 
     def write(self) -> None:

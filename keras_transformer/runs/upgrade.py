@@ -32,4 +32,9 @@ def upgraded(content: dict[str, Any]) -> dict[str, Any]:
             config.setdefault(new_section, {})[new_name] = config[section].pop(name)
     if config.get("training", {}).get("early_stopping") == "bleu":
         config["training"]["early_stopping"] = "score"
+    # There was no other.
+    config.setdefault("tokenizer", {}).setdefault("normalization", "nmt_nfkc")
+    if config.get("decoding", {}).get("seed") == 0:
+        # The default, for which there is None today.
+        config["decoding"]["seed"] = None
     return {"family": "transformer", "task": "translation", **content, "config": config}

@@ -4,6 +4,7 @@ import functools
 import os
 
 from keras_transformer.config import RunSections, Strategy
+from keras_transformer.files import require_local
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.table import task_of
 from keras_transformer.tasks.trial_step import measure_peak
@@ -32,9 +33,11 @@ def train(
         The run, with its checkpoints.
 
     Raises:
-        ValueError: If the directory holds a run with another configuration, if a corpus is
-            malformed, if what an option asks for is not there or does not fit, or if the loss is
-            not finite.
+        RunInUseError: If another process trains this run.
+        OSError: If the directory cannot be written.
+        ValueError: If the directory is an address or holds a run with another configuration, if a
+            corpus is malformed, if what an option asks for is not there or does not fit, or if the
+            loss is not finite.
         Interrupted: On a signal, when a checkpoint has been written.
         WorkerLostError: If another worker has ended; the same call continues.
 
@@ -42,5 +45,6 @@ def train(
         >>> run = train("runs/demo", config)
         >>> model = run.checkpoints.best().load()
     """
+    require_local(output, "output")
     peak_of = functools.partial(measure_peak, config)
     return loop.train(task_of(config), output, config, peak_of, strategy, init_from)

@@ -9,7 +9,7 @@ from keras_transformer.config import RunSections
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.runs.run import Run, exists, require_same_data, resume_run
 from keras_transformer.training.memory import fewest_micro_batches
-from keras_transformer.training.strategy import Replicas
+from keras_transformer.training.strategy import Replicas, require_compilable
 from keras_transformer.training.task import Task
 
 
@@ -22,6 +22,9 @@ def open_or_prepare(
 ) -> Run:
     """Opens the run, which the chief makes if it is not there."""
     start = None if init_from is None else os.fspath(init_from)
+    if config.training.jit_compile:
+        with replicas.scope():
+            require_compilable()
     # Compared before the corpus is read, which can take a while.
     run = resume_run(output, config) if exists(output) else None
     data = task.fingerprints(config)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_transformer.config import Strategy
+from keras_transformer.console import say
 from keras_transformer.data.batches import untuned
 from keras_transformer.data.sharing import Sharing
 
@@ -104,7 +105,9 @@ class Replicas:
             for state in random_states(model):
                 state.assign(state + keras.ops.cast([replica, 0], state.dtype))
 
-        self.strategy.run(spread)
+        strategy = self.strategy
+        # As a graph; TensorFlow warns of replicas that run eagerly.
+        tf.function(lambda: strategy.run(spread), autograph=False)()
 
 
 ONE_DEVICE = Replicas("one device")
@@ -136,6 +139,31 @@ def lost_workers_reported() -> Iterator[None]:
         if len(_cluster_tasks()) < 2:
             raise
         raise WorkerLostError(f"Another worker has ended: {error.message}") from error
+
+
+def require_compilable() -> None:
+    """Checks that XLA can compile a step for the devices of the strategy in whose scope this is.
+
+    On several CPU devices it cannot (TensorFlow 2.21.0): neither the sum over them nor the weights
+    of another one are within its reach.
+
+    Raises:
+        ValueError: If it cannot.
+
+    Example:
+        >>> with make_strategy("none").scope():
+        ...     require_compilable()
+    """
+    import tensorflow as tf
+
+    strategy = tf.distribute.get_strategy()
+    replicas = strategy.num_replicas_in_sync
+    if replicas > 1 and any("device:CPU" in name for name in strategy.extended.worker_devices):
+        raise ValueError(
+            "`jit_compile` must be False on several CPU devices, for which XLA compiles no step; "
+            "leave it out, or train on one device (`--strategy none`) or on GPUs. Received: "
+            f"jit_compile=True on {replicas} replicas"
+        )
 
 
 def random_states(model: keras.Model) -> list[keras.Variable]:
@@ -209,7 +237,7 @@ def _multi_worker() -> Replicas:
         raise _cluster_error("`strategy` multi_worker needs")
     # Before the strategy, whose constructor waits for the other workers.
     worker = tasks.index(own)
-    print(f"Worker {worker} of {len(tasks)} waits for the others")
+    say(f"Worker {worker} of {len(tasks)} waits for the others")
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     local = strategy.num_replicas_in_sync // len(tasks)
     description = f"worker {worker} of {len(tasks)}, with {local} replica(s) each"

@@ -27,6 +27,10 @@ class Batches(Protocol):
     def filter_summary(self) -> str:
         """What was kept and what was dropped in the latest epoch."""
 
+    @property
+    def epoch_length(self) -> int | None:
+        """Batches of an epoch; an estimate until one was read, and None before there is one."""
+
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
         """Returns a dataset that gives the next epoch each time it is iterated.
 
@@ -40,7 +44,14 @@ class Batches(Protocol):
 
 
 class Scoring(keras.callbacks.Callback):
-    """A callback that adds what a task measures to the metrics of an epoch."""
+    """A callback that adds what a task measures to the metrics of an epoch.
+
+    Attributes:
+        report: What there is to look at of the latest `score`, such as translations, until somebody
+            has shown it. Whoever asks for the score shows it, and saves a checkpoint first.
+    """
+
+    report = ""
 
     def score(self) -> dict[str, float]:
         """Returns the metrics of the model as it is now, by the names that `fit` gives them."""

@@ -420,3 +420,24 @@ def test_padding_on_multi30k():
         batches = make(corpus, (tokenizer, tokenizer), batch_tokens=batch_tokens, max_length=256)
         assert len(batches.plan.shapes) <= 31
         assert padding_fraction(batches.epoch(0)) < 0.08
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_length_of_an_epoch_is_estimated_and_then_known(build, workers):
+    """A part of the pairs is too long for the model."""
+    pairs = random_pairs(3000)
+    sharing = Sharing(worker=workers - 1, workers=workers)
+    batches = build(pairs=pairs, sharing=sharing, max_length=12)
+    assert batches.epoch_length is None, "nobody knows the number of pairs"
+    batches.pairs = len(pairs)
+    assert batches.epoch_length is None
+    count, estimates = 0, []
+    for count, _ in enumerate(batches.epoch(0), 1):  # noqa: B007
+        estimates.append(batches.epoch_length)
+    assert batches._filter.counts["too_long"] > 0
+    half = estimates[count // 2 : -1]
+    assert all(abs(estimate - count) <= 0.2 * count for estimate in half), estimates
+    assert batches.epoch_length == count
+    # While another one is read as well.
+    next(batches.epoch(1))
+    assert batches.epoch_length == count

@@ -12,7 +12,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
+from keras_transformer import (
+    RunConfig,
+    TrainingConfig,
+    Transformer,
+    TransformerConfig,
+    compile_model,
+)
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.progress import Progress
 
@@ -170,6 +176,10 @@ def test_steps_are_numbers_not_names(tmp_path):
         ([{"loss": 1.0}, {"loss": 1.1, "val_loss": 3.0}, {"loss": 0.9}], 2),
         ([{"val_loss": 1.0}, {"val_bleu": 0.0, "val_loss": 3.0}, {}], 2),
         ([{"val_loss": math.nan}, {"val_loss": 3.0}, {"val_loss": math.nan}], 2),
+        # BLEU is 0 for all, as in a long warm-up.
+        ([{"val_bleu": 0.0, "val_loss": loss} for loss in (9.0, 7.0, 8.0)], 2),
+        ([{"val_bleu": 20.0, "val_loss": loss} for loss in (math.nan, 7.0, 7.0)], 2),
+        ([{"val_bleu": 20.1, "val_loss": 9.0}, {"val_bleu": 20.0, "val_loss": 7.0}], 1),
     ],
 )
 def test_what_the_best_is(tmp_path, metrics, best):
@@ -178,6 +188,16 @@ def test_what_the_best_is(tmp_path, metrics, best):
         checkpoints.save(FakeModel(), Progress(step=step), values)
     assert checkpoints.best().step == best
     assert checkpoints.ranked(1)[0].step == best
+
+
+@pytest.mark.parametrize(("bleus", "best"), [((0.04, 0.01), 2), ((0.04, 1.5), 2), ((1.5, 1.4), 1)])
+def test_differences_below_the_floor(tmp_path, bleus, best):
+    """Of a BLEU of nearly 0 the loss decides, though it falls throughout."""
+    checkpoints = Checkpoints(tmp_path, floors=RunConfig.floors)
+    for step, bleu in enumerate(bleus, 1):
+        metrics = {"val_bleu": bleu, "val_loss": 9.0 - step}
+        checkpoints.save(FakeModel(), Progress(step=step), metrics)
+    assert checkpoints.best().step == best
 
 
 @pytest.mark.parametrize(("bleu", "is_best"), [(31.0, True), (30.0, False), (None, False)])

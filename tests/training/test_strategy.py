@@ -1,13 +1,17 @@
 """What `make_strategy` finds, and what it says when something is missing."""
 
 import json
+from types import SimpleNamespace
 from urllib.error import URLError
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_transformer.training.strategy import Replicas, make_strategy
+from keras_transformer import RunConfig, TrainingConfig, Transformer, TransformerConfig
+from keras_transformer.tasks import train
+from keras_transformer.training.optimizer import compile_model
+from keras_transformer.training.strategy import Replicas, make_strategy, require_compilable
 
 WORKERS = {"cluster": {"worker": ["localhost:1", "localhost:2"]}}
 
@@ -126,3 +130,40 @@ except ValueError as error:
     print(error)
 """
     assert "auto, none or mirrored on the jax backend" in fresh_process(code, backend="jax")
+
+
+@pytest.fixture
+def in_scope_of(monkeypatch):
+    """Makes a strategy with replicas on some devices the one in scope."""
+
+    def enter(*devices):
+        strategy = SimpleNamespace(
+            num_replicas_in_sync=2, extended=SimpleNamespace(worker_devices=devices)
+        )
+        monkeypatch.setattr(tf.distribute, "get_strategy", lambda: strategy)
+
+    return enter
+
+
+CPUS = [f"/job:localhost/replica:0/task:0/device:CPU:{index}" for index in range(2)]
+REFUSED = r"`jit_compile` must be False on several CPU devices.*`--strategy none`.*2 replicas"
+
+
+@pytest.mark.parametrize("devices", [CPUS, CPUS[:1]], ids=["one worker", "of two workers"])
+def test_xla_on_several_cpu_devices_is_refused(in_scope_of, tmp_path, devices):
+    """Before a corpus is read, and of a model of one's own when it is compiled."""
+    training = TrainingConfig(jit_compile=True)
+    model = Transformer(TransformerConfig.preset("tiny", vocab_size=20))
+    in_scope_of(*devices)
+    with pytest.raises(ValueError, match=REFUSED):
+        train(tmp_path / "run", RunConfig(training=training))
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match=REFUSED):
+        compile_model(model, training)
+
+
+def test_xla_where_it_works(in_scope_of):
+    model = Transformer(TransformerConfig.preset("tiny", vocab_size=20))
+    compile_model(model, TrainingConfig(jit_compile=True))  # On one CPU device.
+    in_scope_of(*(device.replace("CPU", "GPU") for device in CPUS))
+    require_compilable()

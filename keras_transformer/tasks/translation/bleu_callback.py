@@ -1,5 +1,6 @@
 """BLEU of the validation corpus, and translations to look at, after each epoch."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ class ValidationBleu(Scoring):
     Args:
         translate: Takes sentences, gives translations.
         pairs: Sources with their references.
-        samples: Translations that are printed.
+        samples: Translations that `report` has.
         tokenize: sacreBLEU's tokenizer.
 
     Example:
@@ -39,11 +40,13 @@ class ValidationBleu(Scoring):
             logs.update(scores)
 
     def score(self) -> dict[str, float]:
-        """Returns `val_bleu` and `val_chrf` of the model as it is now, and prints samples."""
+        """Returns `val_bleu` and `val_chrf` of the model as it is now; samples are in `report`."""
         translations = self.translate(self.sources)
         score = score_corpus(translations, self.references, self.tokenize)
-        print(f"\nvalid: {score}")
         rows = zip(self.sources, self.references, translations, strict=True)
-        for source, reference, translation in list(rows)[: self.samples]:
-            print(f"  source      {source}\n  reference   {reference}\n  translation {translation}")
+        samples = [
+            f"  source      {source}\n  reference   {reference}\n  translation {translation}"
+            for source, reference, translation in itertools.islice(rows, self.samples)
+        ]
+        self.report = "\n".join([f"valid: {score}", *samples])
         return {"val_bleu": score.bleu, "val_chrf": score.chrf}

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config import TokenizerConfig
-from keras_transformer.config.run import ModelConfig, Seq2SeqConfig
+from keras_transformer.config.model import ModelConfig, Seq2SeqConfig
 from keras_transformer.data.corpora import LinePair
 from keras_transformer.models.families import family_of
 from keras_transformer.runs.run import Run

@@ -2,21 +2,27 @@
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from keras_transformer.config import DataConfig, TokenizerConfig
-from keras_transformer.config.run import Seq2SeqConfig
+from keras_transformer.config.model import Seq2SeqConfig
 from keras_transformer.data.batches import TranslationBatches
-from keras_transformer.data.corpora import Corpus, LinePair, open_corpus
+from keras_transformer.data.corpora import Corpus, CorpusError, LinePair, open_corpus
 from keras_transformer.data.fingerprint import fingerprint
-from keras_transformer.data.mixing import open_training_corpus
+from keras_transformer.data.mixing import Mixture, open_training_corpus
 from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.data.sharing import Sharing
+from keras_transformer.files import write_atomically
 from keras_transformer.runs.run import Run
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.training.strategy import Replicas
 
 Tokenizers = tuple[SubwordTokenizer, SubwordTokenizer]
+
+# The prefix of the files in a run directory that hold what is held out of its training.
+HELD_OUT = "held_out"
 
 
 def open_of(data: DataConfig, spec: list[str] | str) -> Corpus:
@@ -40,13 +46,46 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
         100
     """
     specs = {"train": data.train, **{f"mix {spec}": spec for spec in data.mix}}
-    if data.valid is not None:
+    if data.valid is not None and not data.holds_out:
         specs["valid"] = data.valid
     return {name: fingerprint(open_of(data, spec))._asdict() for name, spec in specs.items()}
 
 
+def validation_corpus(run: Run) -> Corpus | None:
+    """Opens the corpus that a run is validated on; None if there is none.
+
+    Example:
+        >>> validation_corpus(run).name
+        'phrasebook:valid:3'
+    """
+    data = run.config.data
+    if data.valid is None:
+        return None
+    return open_of(data, os.fspath(run.path / HELD_OUT) if data.holds_out else data.valid)
+
+
+def write_held_out(path: Path, pairs: Iterable[LinePair], data: DataConfig) -> None:
+    """Writes what is held out, as two parallel files that can be evaluated on like any other.
+
+    Args:
+        path: The run directory.
+        pairs: The pairs.
+        data: Tells the languages.
+
+    Example:
+        >>> write_held_out(run.path, [("a dog", "ein Hund")], DataConfig())
+        >>> (run.path / "held_out.de").read_text()
+        'ein Hund\\n'
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    languages = (data.source_language, data.target_language)
+    for language, lines in zip(languages, zip(*pairs, strict=True), strict=True):
+        text = "".join(f"{line}\n" for line in lines)
+        write_atomically(path / f"{HELD_OUT}.{language}", text.encode())
+
+
 def train_tokenizers(
-    corpus: Iterable[LinePair], model: Seq2SeqConfig, tokenizer: TokenizerConfig, seed: int
+    corpus: Corpus | Mixture, model: Seq2SeqConfig, tokenizer: TokenizerConfig, seed: int
 ) -> Tokenizers:
     """Trains the tokenizers of source and target.
 
@@ -60,6 +99,7 @@ def train_tokenizers(
         The source and the target tokenizer; the same object when the vocabulary is joint.
 
     Raises:
+        CorpusError: If the corpus is malformed.
         ValueError: If the corpus cannot give vocabularies of these sizes.
 
     Example:
@@ -69,23 +109,23 @@ def train_tokenizers(
         True
     """
 
-    def train(lines: Iterable[str], vocab_size: int) -> SubwordTokenizer:
-        return SubwordTokenizer.train(
-            lines,
-            vocab_size,
-            algorithm=tokenizer.algorithm,
-            character_coverage=tokenizer.character_coverage,
-            byte_fallback=tokenizer.byte_fallback,
-            max_sentences=tokenizer.max_sentences,
-            seed=seed,
-        )
+    def train(lines: Iterable[str], size: str) -> SubwordTokenizer:
+        try:
+            return SubwordTokenizer.train(
+                lines, getattr(model, size), seed=seed, **dataclasses.asdict(tokenizer)
+            )
+        except CorpusError:
+            raise
+        except ValueError as error:
+            # In the terms of a person who has no lines, but files and options.
+            raise ValueError(f"{error} (--model.{size}, for the text of {corpus.name})") from error
 
     if model.source_vocab_size is None:
-        joint = train(itertools.chain.from_iterable(corpus), model.vocab_size)
+        joint = train(itertools.chain.from_iterable(corpus), "vocab_size")
         return joint, joint
     return (
-        train((source for source, _ in corpus), model.source_vocab_size),
-        train((target for _, target in corpus), model.vocab_size),
+        train((source for source, _ in corpus), "source_vocab_size"),
+        train((target for _, target in corpus), "vocab_size"),
     )
 
 
@@ -119,14 +159,30 @@ def training_batches(run: Run, replicas: Replicas) -> TranslationBatches:
         >>> inputs, labels = next(training_batches(run, ONE_DEVICE).epoch(0))
     """
     data, training = run.config.data, run.config.training
+    held_out = validation_corpus(run) if data.holds_out else None
+    pairs = run.data.get("train", {}).get("pairs")
     return TranslationBatches(
-        open_training_corpus(data),
+        open_training_corpus(data, held_out or ()),
         training_preprocessor(run.tokenizers, data, run.config.model.max_length),
         run.plan,
         shuffle_buffer=data.shuffle_buffer,
         seed=training.seed,
+        pairs=pairs and round(pairs * (1 + sum(data.mix.values()))),
         sharing=_sharing(replicas, training.jit_compile),
     )
+
+
+def validation_preprocessor(run: Run) -> PairPreprocessor:
+    """Makes what turns the pairs that a run is validated on into ids: all that fit are kept.
+
+    Args:
+        run: The run.
+
+    Example:
+        >>> validation_preprocessor(run).max_length == run.config.model.max_length
+        True
+    """
+    return PairPreprocessor(run.tokenizers, run.config.model.max_length)
 
 
 def validation_batches(run: Run, corpus: Corpus, replicas: Replicas) -> TranslationBatches:
@@ -143,7 +199,7 @@ def validation_batches(run: Run, corpus: Corpus, replicas: Replicas) -> Translat
     """
     return TranslationBatches(
         corpus,
-        PairPreprocessor(run.tokenizers, run.config.model.max_length),
+        validation_preprocessor(run),
         run.plan,
         shuffle_buffer=0,
         sharing=_sharing(replicas, run.config.training.jit_compile),

@@ -1,5 +1,6 @@
 """The task "translation", as the training loop sees it."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ import keras
 import numpy as np
 
 from keras_transformer.config import RunConfig
+from keras_transformer.console import say
 from keras_transformer.data.batches import Arrays, TranslationBatches
 from keras_transformer.data.bucketing import Shape
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.held_out import hold_out
 from keras_transformer.data.mixing import open_training_corpus
 from keras_transformer.data.planning import fit_plan
 from keras_transformer.evaluation import require_tokenizer
@@ -17,9 +21,12 @@ from keras_transformer.runs.run import Run, open_run
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
 from keras_transformer.tasks.translation.inputs import (
     fingerprints,
+    open_of,
     train_tokenizers,
     training_batches,
     training_preprocessor,
+    validation_corpus,
+    write_held_out,
 )
 from keras_transformer.tasks.translation.validation import TranslationValidation
 from keras_transformer.text.vocabulary import EOS_ID
@@ -58,13 +65,14 @@ class Translation:
         data: Mapping[str, Mapping[str, Any]],
         init_from: str | None,
     ) -> Run:
-        corpus = open_training_corpus(config.data)
+        held_out = _hold_out(config, data["train"]["pairs"])
+        corpus = open_training_corpus(config.data, held_out or ())
         model, tokenizer, seed = config.model, config.tokenizer, config.training.seed
         if init_from is None:
-            print(f"Training the vocabulary on {corpus.name}")
+            say(f"Training the vocabulary on {corpus.name}")
             tokenizers = train_tokenizers(corpus, model, tokenizer, seed)
         else:
-            print(f"Taking over the vocabulary of {init_from}")
+            say(f"Taking over the vocabulary of {init_from}")
             tokenizers = inherit_tokenizers(open_run(init_from), corpus, model, tokenizer, seed)
         plan, summary = fit_plan(
             corpus,
@@ -72,9 +80,15 @@ class Translation:
             batch_tokens=config.data.batch_tokens,
             seed=seed,
         )
-        print(f"Fitting batches to a sample of {corpus.name}: {summary}")
-        print(f"Batches of {config.data.batch_tokens} tokens in {len(plan.shapes)} shapes")
-        return Run(path, config, tokenizers, plan, data, init_from)
+        say(f"Fitting batches to a sample of {corpus.name}: {summary}")
+        say(f"Batches of {config.data.batch_tokens} tokens in {len(plan.shapes)} shapes")
+        run = Run(path, config, tokenizers, plan, data, init_from)
+        valid = held_out or validation_corpus(run)
+        if valid:
+            TranslationValidation(run, valid)  # An error in it comes before the run is there.
+        if held_out:
+            write_held_out(path, held_out, config.data)
+        return run
 
     def batches(self, run: Run, replicas: Replicas) -> TranslationBatches:
         return training_batches(run, replicas)
@@ -86,13 +100,27 @@ class Translation:
         return [TokenAccuracy(), Perplexity()]
 
     def validation(self, run: Run) -> TranslationValidation | None:
-        return None if run.config.data.valid is None else TranslationValidation(run)
+        corpus = validation_corpus(run)
+        if corpus is None:
+            return None
+        validation = TranslationValidation(run, corpus)
+        say(validation.summary)
+        return validation
 
     def inherit_weights(self, model: keras.Model, run: Run, start: Run) -> None:
         inherit_weights(model, start, *run.tokenizers)
 
     def score_to_improve(self, metrics: Mapping[str, float]) -> float | None:
-        return metrics.get("val_bleu")
+        """Returns BLEU; while that tells nothing, how likely the model finds the references.
+
+        A model learns for a while before BLEU is more than chance. Until it reaches
+        `RunConfig.floors`, the score is `exp(-val_loss)`, which is below 1 and so below any BLEU
+        that follows: an improvement of the loss is one of the score.
+        """
+        bleu, loss = metrics.get("val_bleu"), metrics.get("val_loss")
+        if bleu is None or loss is None or bleu >= RunConfig.floors["val_bleu"]:
+            return bleu
+        return math.exp(-loss)
 
     def example_batch(self, config: RunConfig, shape: Shape) -> Arrays:
         model, rng = config.model, np.random.default_rng(0)
@@ -106,3 +134,13 @@ class Translation:
 
     def floats_of(self, config: RunConfig, shape: Shape) -> int:
         return config.model.floats_of_pair(shape.source, shape.target)
+
+
+def _hold_out(config: RunConfig, pairs: int) -> Corpus | None:
+    """Chooses what of the training corpus is validated on, if that is to be."""
+    if not config.data.holds_out:
+        return None
+    train = open_of(config.data, config.data.train)
+    chosen = hold_out(train, config.data.pairs_held_out(pairs))
+    say(f"Holding {len(chosen):,} of {pairs:,} pairs of {train.name} out to validate on")
+    return Corpus(f"what is held out of {train.name}", lambda: iter(chosen))

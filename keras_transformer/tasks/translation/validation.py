@@ -1,5 +1,10 @@
-"""The validation corpus of a run: its batches, and its first sentences to be translated."""
+"""The validation corpus of a run: its batches, and its first sentences to be translated.
 
+What the model cannot read or write as a whole is left out of both, so that loss and BLEU are of the
+same pairs.
+"""
+
+import collections
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -9,7 +14,10 @@ import keras
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
-from keras_transformer.tasks.translation.inputs import open_of, validation_batches
+from keras_transformer.tasks.translation.inputs import (
+    validation_batches,
+    validation_preprocessor,
+)
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.strategy import Replicas
 from keras_transformer.translation.translator import Translator
@@ -25,15 +33,27 @@ class TranslationValidation:
     """What a translator is validated on; see `keras_transformer.training.task.Validation`.
 
     Args:
-        run: The run; its configuration has a validation corpus.
+        run: The run.
+        corpus: The corpus, which is read once.
+
+    Attributes:
+        summary: What of the corpus is validated on and what is left out, in a line.
 
     Raises:
-        OSError: If the corpus is not there.
+        CorpusError: If the corpus is malformed.
+        ValueError: If no pair of it fits the model.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, corpus: Corpus) -> None:
         self.run = run
-        self.corpus: Corpus = open_of(run.config.data, run.config.data.valid)
+        self.corpus = corpus
+        preprocess = validation_preprocessor(run)
+        usable = preprocess.new_filter()
+        fitting = preprocess.kept_lines(self.corpus, usable)
+        self._translated = list(itertools.islice(fitting, run.config.validation.bleu_sentences))
+        collections.deque(fitting, maxlen=0)  # To its end, so that all are counted.
+        usable.require_any(self.corpus.name, "validate on")
+        self.summary = f"Validating on {self.corpus.name}: {usable.summary()}"
 
     def dataset(self, replicas: Replicas) -> "tf.data.Dataset":
         batches = validation_batches(self.run, self.corpus, replicas)
@@ -53,8 +73,7 @@ class TranslationValidation:
             check: Called between stretches of sentences; may raise an error to end it.
         """
         validation, decoding = self.run.config.validation, self.run.config.decoding.greedy()
-        pairs = list(itertools.islice(self.corpus, validation.bleu_sentences))
-        if not pairs:
+        if not self._translated:
             return None
         translator = Translator(model, *self.run.tokenizers, decoding)
 
@@ -68,7 +87,7 @@ class TranslationValidation:
 
         return ValidationBleu(
             translate if average is None else translate_with_average,
-            pairs,
+            self._translated,
             validation.samples,
             validation.bleu_tokenize,
         )
