@@ -8,6 +8,7 @@ from jsonargparse import Namespace
 from keras_transformer.commands.options import add_run_argument
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
+from keras_transformer.console import say
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -27,6 +28,7 @@ def _run(arguments: Namespace) -> None:
     from keras_transformer.runs.averaging import average_run
     from keras_transformer.runs.run import open_run
     from keras_transformer.tasks import task_of
+    from keras_transformer.training.reporting import listed
     from keras_transformer.training.scoring import score_model
 
     run = open_run(arguments.run)
@@ -37,8 +39,7 @@ def _run(arguments: Namespace) -> None:
         count = training.average_checkpoints or training.keep_checkpoints
         best = training.average_best
     saved = average_run(run, count, best, functools.partial(score_model, task_of(run.config), run))
-    metrics = ", ".join(f"{name} {value:.4g}" for name, value in saved.metrics.items())
-    print(f"{saved.path}: {metrics or 'not scored: the run has no validation corpus'}")
+    say(f"{saved.path}: {listed(saved.metrics) or 'not scored: the run has no validation corpus'}")
 
 
 COMMAND = Command(

@@ -14,6 +14,7 @@ from keras_transformer.commands.options import (
     read_corpora,
 )
 from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.console import write_result
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -38,7 +39,7 @@ def _run(arguments: Namespace) -> None:
     )
     for spec, sources, references in read_corpora(arguments.model, arguments.corpus):
         translations = [best.text for best, *_ in translator.nbest(sources, progress=True)]
-        print(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
+        write_result(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
 
 
 COMMAND = Command(

@@ -3,18 +3,21 @@
 `train.py`, `export.py` and `python -m keras_transformer` are the same code under other names.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keras_transformer.commands import average, evaluate, export, info, score, train, translate
 from keras_transformer.commands.parser import Parser, one_line
 from keras_transformer.commands.quiet import LEVEL
+from keras_transformer.console import drop_unwritten, open_missing_streams, say
 
 _SUMMARY = "Train, use and export models that translate."
+_VERSION = "Show the version."
 
 COMMANDS = {
     module.COMMAND.name: module.COMMAND
@@ -42,12 +45,13 @@ def main(
     if command in COMMANDS:
         run(command, arguments[1:], f"{prog} {command}", name)
         return
-    parser = _Overview(prog, _SUMMARY, "", "COMMAND [options]", "train --help")
-    version = importlib.metadata.version("keras_transformer")
-    parser.add_argument("--version", action="version", version=version, help="Show the version.")
-    if command.startswith("-"):
-        parser.parse_args([command])
-    parser.error(f"COMMAND must be one of {', '.join(COMMANDS)}. Received: {command or 'none'}")
+    with _ended_well(name or prog):
+        parser = _Overview(prog, _SUMMARY, "", "COMMAND [options]", "train --help")
+        version = importlib.metadata.version("keras_transformer")
+        parser.add_argument("--version", action="version", version=version, help=_VERSION)
+        if command.startswith("-"):
+            parser.parse_args([command])
+        parser.error(f"COMMAND must be one of {', '.join(COMMANDS)}. Received: {command or 'none'}")
 
 
 class _Overview(Parser):
@@ -79,18 +83,32 @@ def run(
     prog = prog or f"keras-transformer {command}"
     if "--verbose" in arguments:
         os.environ.setdefault(LEVEL, "0")
+    with _ended_well(name or prog, "--traceback" in arguments):
+        COMMANDS[command].run(COMMANDS[command].parsed(arguments, prog))
+
+
+@contextlib.contextmanager
+def _ended_well(name: str, traceback: bool = False) -> Iterator[None]:
+    """Ends the process in one line after an error, with the shell's code after a signal.
+
+    Args:
+        name: What errors begin with.
+        traceback: Show where an error comes from.
+    """
+    open_missing_streams()
     try:
         try:
-            COMMANDS[command].run(COMMANDS[command].parsed(arguments, prog))
+            yield
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Who read the output has gone. What is left of it must go somewhere when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # Who read the output has gone.
         sys.exit(128 + signal.SIGPIPE)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except (ImportError, OSError, ValueError) as error:
-        if "--traceback" in arguments:
+        if traceback:
             raise
-        sys.exit(f"{name or prog}: error: {one_line(error)}")
+        say(f"{name}: error: {one_line(error)}", to="stderr")
+        sys.exit(1)
+    finally:
+        drop_unwritten()

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, Namespace
 
+from keras_transformer.commands.recipe_loader import MODE
+
 # Commands of scripts that are called with Python.
 _SCRIPT = re.compile(r"(?=\w+\.py\b)")
 
@@ -28,7 +30,7 @@ class Parser(ArgumentParser):
     """
 
     def __init__(self, prog: str, summary: str, details: str, usage: str, example: str) -> None:
-        super().__init__(prog=prog, usage=f"%(prog)s {usage}", allow_abbrev=False)
+        super().__init__(prog=prog, usage=f"%(prog)s {usage}", allow_abbrev=False, parser_mode=MODE)
         self._optionals.title = "general"
         self._about = f"{summary} {details}".strip()
         self._example = f"Example: {_SCRIPT.sub('python ', prog, count=1)} {example}".rstrip()

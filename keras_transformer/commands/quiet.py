@@ -12,6 +12,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from keras_transformer.console import write_unbuffered
+
 LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 
 _START_UP = re.compile(
@@ -82,7 +84,7 @@ def _start_up_lines_held_back() -> Iterator[None]:
             os.close(real)
             file.seek(0)
             printed = file.read()
-            _write(printed if failed else _START_UP.sub(b"", printed))
+            write_unbuffered(printed if failed else _START_UP.sub(b"", printed))
 
 
 @contextlib.contextmanager
@@ -96,8 +98,3 @@ def _crashes_shown(descriptor: int) -> Iterator[None]:
         yield
     finally:
         faulthandler.disable()
-
-
-def _write(text: bytes) -> None:
-    while text:
-        text = text[os.write(2, text) :]

@@ -1,5 +1,6 @@
 """`keras-transformer score`: log-probabilities of given translations."""
 
+import math
 from collections.abc import Sequence
 
 from jsonargparse import Namespace
@@ -12,6 +13,7 @@ from keras_transformer.commands.options import (
     read_corpora,
 )
 from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.console import write_result
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -23,22 +25,21 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
 
 
 def _run(arguments: Namespace) -> None:
-
     translator = open_quietly([arguments.model], arguments.checkpoint, {})
     for _, sources, targets in read_corpora(arguments.model, arguments.corpus):
         for score in translator.score(sources, targets, progress=True):
-            line = f"{score.log_prob:.4f}"
-            if arguments.per_token:
+            line = "too long" if math.isnan(score.log_prob) else f"{score.log_prob:.4f}"
+            if arguments.per_token and score.pieces:
                 tokens = zip(score.pieces, score.piece_log_probs, strict=True)
                 line += "\t" + " ".join(f"{piece} {value:.4f}" for piece, value in tokens)
-            print(line)
+            write_result(line)
 
 
 COMMAND = Command(
     "score",
     summary="Show the log-probability of each translation of a corpus.",
-    details="A line for each pair. An export to SavedModel scores the first tokens of what is "
-    "longer than its maximum, where a run gives an error.",
+    details='A line for each pair; "too long" for one of which a side is longer than the model\'s '
+    "maximum.",
     usage="MODEL CORPUS [CORPUS ...] [options]",
     example="runs/demo corpus/test --per_token",
     parse=_parse,

@@ -19,8 +19,10 @@ from jsonargparse import Namespace
 
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
+from keras_transformer.commands.recipe_loader import load_recipe
 from keras_transformer.config import TRAINING_PRESETS, RunConfig, RunSections, Strategy
 from keras_transformer.config.run import RUN_CONFIGS
+from keras_transformer.console import say
 
 
 class TrainingCommand(NamedTuple):
@@ -92,7 +94,7 @@ def _recipes_apart(parser: Parser, arguments: Sequence[str]) -> tuple[list[str],
 def _choices_of_recipe(recipe: str) -> dict[str, str]:
     """Reads what a recipe chooses; what is wrong with it, the parser finds again and tells."""
     try:
-        content = yaml.safe_load(Path(recipe).read_text() if Path(recipe).exists() else recipe)
+        content = load_recipe(Path(recipe).read_text() if Path(recipe).exists() else recipe)
     except (OSError, yaml.YAMLError):
         return {}
     values = content if isinstance(content, dict) else {}
@@ -181,18 +183,16 @@ def _run(arguments: Namespace) -> None:
     try:
         run = train(*arguments.command)
     except WorkerLostError as error:
-        print(f"{error}\nThis one starts again from the last checkpoint, when all are there.")
+        say(f"{error}\nThis one starts again from the last checkpoint, when all are there.")
         time.sleep(5.0)
         os.execv(sys.executable, sys.orig_argv)
     except Interrupted as interrupted:
-        print(f"\n{interrupted} The same command continues from it.")
+        say(f"\n{interrupted} The same command continues from it.")
         sys.exit(interrupted.exit_code)
     except KeyboardInterrupt:
-        print("\nInterrupted. The same command continues from the last checkpoint there is.")
+        say("\nInterrupted. The same command continues from the last checkpoint there is.")
         raise
-    print(
-        f"Trained: {run.path}. Next: python export.py {run.path} --output exports/{run.path.name}"
-    )
+    say(f"Trained: {run.path}. Next: python export.py {run.path} --output exports/{run.path.name}")
 
 
 COMMAND = Command(

@@ -31,14 +31,13 @@ def _run(arguments: Namespace) -> None:
     translator = open_quietly(
         arguments.model, arguments.checkpoint, given_decoding_options(arguments)
     )
-    from keras_transformer.translation.stream import translate_stream
+    from keras_transformer.translation.stream import lines_as_they_come, translate_stream
 
     # A person who types wants each answer at once; a file is read in windows, of which each is
-    # translated in batches of like lengths.
+    # translated in batches of like lengths, and a pipe in what there is when it pauses.
     window = 1 if sys.stdin.isatty() else 20 * translator.batch_size
-    translate_stream(
-        translator.nbest, sys.stdin.buffer, sys.stdout.buffer, window, arguments.scores
-    )
+    lines = lines_as_they_come(sys.stdin.buffer)
+    translate_stream(translator.nbest, lines, sys.stdout.buffer, window, arguments.scores)
 
 
 COMMAND = Command(

@@ -14,6 +14,9 @@ from keras_transformer.training.metrics import TokenMean
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.state import TrainingState
 
+# Seconds; as often as somebody looks.
+_BETWEEN_READINGS = 0.1
+
 
 class Throughput(keras.callbacks.Callback):
     """Shows `tokens_per_second`: real target tokens of an epoch, by the time its steps took.
@@ -40,7 +43,7 @@ class Throughput(keras.callbacks.Callback):
         self._in_epoch = True
         self._stopped = self.clock()
         # The count lives on the device; reading it at every step would make the steps wait.
-        if batch == 0 or self._stopped - self._read_at >= 1.0:
+        if batch == 0 or self._stopped - self._read_at >= _BETWEEN_READINGS:
             self._read()
         if logs is not None:
             logs["tokens_per_second"] = self._rate
@@ -163,7 +166,9 @@ class TrackProgress(keras.callbacks.Callback):
 
 
 class SaveCheckpoints(keras.callbacks.Callback):
-    """Saves a training after each epoch and, if asked to, within; comes after all others.
+    """Saves a training after each epoch and, if asked to, within.
+
+    Comes after all that measure, and before all that talk.
 
     Args:
         state: The training.

@@ -1,12 +1,15 @@
-"""SIGINT and SIGTERM: noticed at once, acted upon when the running step is done."""
+"""SIGINT, SIGTERM and SIGHUP: noticed at once, acted upon when the running step is done."""
 
-import os
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+from keras_transformer.console import write_unbuffered
+
+# The last of them comes when a terminal is closed, or its connection ends.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -22,18 +25,18 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Interruption:
-    """A context in which the first SIGINT or SIGTERM is kept in mind and a second one ends.
+    """A context in which the first SIGINT, SIGTERM or SIGHUP is kept in mind and a second one ends.
 
     Handlers are those of the whole process, so only its main thread can install them; in another
     thread the context does nothing. A signal that the process was started to ignore, as a shell
-    script starts `command &` to ignore SIGINT, stays ignored.
+    script starts `command &` to ignore SIGINT and `nohup` SIGHUP, stays ignored.
 
     Attributes:
         received: The signal that came, if one did.
 
     Example:
         >>> with Interruption() as interruption:
-        ...     os.kill(os.getpid(), signal.SIGTERM)
+        ...     signal.raise_signal(signal.SIGTERM)
         ...     print(interruption.received.name)
         SIGTERM
     """
@@ -44,7 +47,7 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _SIGNALS:
                 if signal.getsignal(number) != signal.SIG_IGN:
                     self._previous[number] = signal.signal(number, self._receive)
         return self
@@ -57,9 +60,8 @@ class Interruption:
         # A second signal has the effect that it would have had without this context.
         self._restore()
         message = f"\n{self.received.name}: a checkpoint follows; a second one ends without it.\n"
-        if sys.__stderr__ is not None:
-            # Not `print`, which the handler may have interrupted.
-            os.write(sys.__stderr__.fileno(), message.encode())
+        # Not through a buffer, in whose midst the handler may have been called.
+        write_unbuffered(message.encode())
 
     def _restore(self) -> None:
         while self._previous:

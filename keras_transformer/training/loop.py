@@ -1,5 +1,6 @@
 """From a configuration to a trained run: prepare, start or continue, fit."""
 
+import contextlib
 import functools
 import gc
 import os
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_transformer.config import RunSections, Strategy, TrainingConfig
+from keras_transformer.console import say
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.models.families import make_model
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.history import forget_epochs
+from keras_transformer.runs.lock import run_lock
 from keras_transformer.runs.progress import Progress
 from keras_transformer.runs.run import Run, log_header, open_run
 from keras_transformer.training.callbacks import (
@@ -30,6 +33,7 @@ from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.non_finite import NonFiniteGuard
 from keras_transformer.training.optimizer import compile_model
 from keras_transformer.training.preparation import fitted_to_memory, open_or_prepare
+from keras_transformer.training.reporting import ReportProgress, listed
 from keras_transformer.training.scoring import of_unknown_length, score_model
 from keras_transformer.training.state import TrainingState
 from keras_transformer.training.strategy import (
@@ -64,12 +68,14 @@ def train(
     """
     _require_tensorflow()
     task.check(config)
-    with lost_workers_reported():
+    with lost_workers_reported(), contextlib.ExitStack() as held:
         replicas = make_strategy(strategy)
-        print(f"Training on {replicas.description}")
+        if replicas.is_chief:
+            held.enter_context(run_lock(output))
+        say(f"Training on {replicas.description}")
         keras.utils.set_random_seed(config.training.seed)
         run = open_or_prepare(task, Path(output), config, replicas, init_from)
-        print(log_header(run))
+        say(log_header(run))
         run = fitted_to_memory(task, run, replicas, peak_of)
         batches = task.batches(run, replicas)
         with Interruption() as interruption:
@@ -105,12 +111,12 @@ def _start(
     state = TrainingState(model, run.checkpoints, interruption, guard.require, replicas)
     if checkpoint is not None:
         state.restore(checkpoint)
-        print(f"Continuing {run.path} after {_described(state.progress)}")
+        say(f"Continuing {run.path} after {_described(state.progress)}")
     elif run.init_from is not None:
         task.inherit_weights(model, run, open_run(run.init_from))
-        print(f"Starting with the weights of {run.init_from}")
+        say(f"Starting with the weights of {run.init_from}")
     replicas.spread_random_states(model)
-    print(f"Model: {model.count_params():,} parameters")
+    say(f"Model: {model.count_params():,} parameters")
     return state
 
 
@@ -125,7 +131,7 @@ def _fit(task: Task, run: Run, state: TrainingState, batches: Batches) -> None:
     """Trains until it is done, with a `fit` for each epoch: see `OneEpoch`."""
     training, replicas = run.config.training, state.replicas
     validation = task.validation(run)
-    callbacks = _callbacks(task, run, state, validation)
+    callbacks = _callbacks(task, run, state, batches, validation)
     for epoch in range(state.progress.epoch, training.epochs):
         if _is_done(state, training):
             break
@@ -139,9 +145,9 @@ def _fit(task: Task, run: Run, state: TrainingState, batches: Batches) -> None:
                 validation_data=None if validation is None else validation.dataset(replicas),
                 callbacks=callbacks,
                 shuffle=False,
-                verbose="auto" if replicas.is_chief else 0,
+                verbose=0,  # `ReportProgress` shows it.
             )
-        print(f"Training corpus, epoch {epoch + 1}: {batches.filter_summary}")
+        say(f"Training corpus, epoch {epoch + 1}: {batches.filter_summary}")
 
 
 def _rest_of_epoch(
@@ -154,13 +160,17 @@ def _rest_of_epoch(
 
 def _is_done(state: TrainingState, training: TrainingConfig) -> bool:
     if training.patience is not None and state.progress.waited >= training.patience:
-        print(f"No better {training.early_stopping} for {state.progress.waited} epochs")
+        say(f"No better {training.early_stopping} for {state.progress.waited} epochs")
         return True
     return is_last_step(state.progress, training) and state.is_scored
 
 
 def _callbacks(
-    task: Task, run: Run, state: TrainingState, validation: Validation | None
+    task: Task,
+    run: Run,
+    state: TrainingState,
+    batches: Batches,
+    validation: Validation | None,
 ) -> Sequence[keras.callbacks.Callback]:
     """Makes the callbacks, in the order in which each needs what the ones before it did."""
     training = run.config.training
@@ -168,6 +178,7 @@ def _callbacks(
     if validation is not None:
         scoring = validation.scoring(state.model, state.average, state.stop_if_interrupted)
     score = dict if scoring is None else scoring.score
+    report = ReportProgress(state, training, lambda: batches.epoch_length, scoring)
     return [
         TrackProgress(state),
         Throughput(),
@@ -176,6 +187,7 @@ def _callbacks(
         *([] if scoring is None else [scoring]),
         *(_logs(run) if state.replicas.is_chief else []),
         SaveCheckpoints(state, training, score, task.score_to_improve),
+        *([report] if state.replicas.is_chief else []),
         OneEpoch(),
     ]
 
@@ -191,9 +203,10 @@ def _average(task: Task, run: Run) -> None:
     """Saves the mean of checkpoints, if the run is to have one."""
     training = run.config.training
     if training.average_checkpoints:
-        average_run(
+        saved = average_run(
             run,
             training.average_checkpoints,
             training.average_best,
             functools.partial(score_model, task, run),
         )
+        say(f"Their mean: {listed(saved.metrics) or 'not scored'}")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from keras_transformer.console import say
 from keras_transformer.data.bucketing import BucketPlan, Shape
 
 _GIB = 2**30
@@ -52,7 +53,7 @@ def fewest_micro_batches(
         shape = _most_expensive(floats_of, plan, parts)
         peak = peak_of(parts, shape)
         rows = math.ceil(shape.batch / parts)
-        print(
+        say(
             f"Memory with batches in {parts} parts, the largest {rows} x {shape.source} + "
             f"{shape.target} tokens: {_gib(peak)} of {_gib(share * available)}"
         )

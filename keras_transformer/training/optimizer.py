@@ -1,4 +1,4 @@
-"""The paper's optimizer (Section 5.3) on a model that is ready for `fit`."""
+"""The paper's optimizer (Section 5.3), and `compile_model`, which makes a model ready for `fit`."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
 from keras_transformer.training.schedule import TransformerSchedule
+from keras_transformer.training.strategy import require_compilable
 
 
 def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Optimizer:
@@ -52,13 +53,15 @@ def compile_model(
 
     Raises:
         ValueError: If `micro_batches` is not yet found, or more than 1 on another backend than
-            TensorFlow.
+            TensorFlow; or if `jit_compile` is asked for where XLA cannot compile the step.
 
     Example:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=8000))
         >>> history = compile_model(model, TrainingConfig()).fit(dataset)
     """
     _check_micro_batches(config.micro_batches)
+    if config.jit_compile and keras.backend.backend() == "tensorflow":
+        require_compilable()
     model.micro_batches = config.micro_batches
     model.compile(
         optimizer=make_optimizer(model.config.d_model, config),

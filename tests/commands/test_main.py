@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import os
 import runpy
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -178,6 +179,36 @@ def test_a_bug_shows_where_it_is(call, monkeypatch):
 def test_an_interrupt(call, monkeypatch):
     fail(monkeypatch, KeyboardInterrupt())
     assert call(main, "info", "a") == (130, "", "")
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """What `info` takes for an export, and reads without TensorFlow."""
+    for name, content in {"model.bin": "", "config.json": "{}"}.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "shared_vocabulary.json").write_text("[]")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "error"),
+    [
+        # `exec true` ends before there is something to read.
+        ("3> >(exec true) >&3", 141, ""),
+        (">/dev/full", 1, "keras_transformer: error: [Errno 28] No space left on device"),
+        (">&-", 1, "keras_transformer: error: [Errno 9] Bad file descriptor"),
+        ("--paint >/dev/null 2>/dev/full", 2, ""),
+        (">/dev/full 2>&1", 1, ""),
+    ],
+)
+def test_a_result_that_cannot_be_written(exported, redirected, code, error):
+    """In a shell: Python must not fail once more, with a code of its own, when it ends."""
+    command = f"{sys.executable} -m keras_transformer info {exported} {redirected}"
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.strip()) == (code, error)
 
 
 def test_verbose_is_told_to_tensorflow(call, monkeypatch):

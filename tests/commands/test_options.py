@@ -10,6 +10,7 @@ from toy_family import FAMILY, ToyConfig
 from toy_task import ReversalConfig
 
 from keras_transformer import PRESETS, DecodingConfig, RunConfig, TransformerConfig
+from keras_transformer.commands.export import COMMAND as EXPORT
 from keras_transformer.commands.options import (
     add_checkpoint_option,
     add_decoding_options,
@@ -112,6 +113,46 @@ def test_a_corpus_of_two_files(recipe):
     path = recipe("data:\n  train:\n  - corpus/a.en\n  - corpus/b.de.gz\n")
     assert parse("--config", path).data.train == files
     assert parse("--data.train", "corpus/a").data.train == "corpus/a"
+
+
+@pytest.mark.parametrize("text", ["no", "on", "off", "yes", "012", "1e-9", "2024-01-01", "12:30"])
+def test_text_is_what_was_written(recipe, text):
+    """Norwegian is `no`, which YAML takes for a boolean, as it takes others for numbers."""
+    path = recipe(f"""
+        data:
+          target_language: {text}
+          train: [{text}, {text}.de]
+          mix: {{{text}: 0.5}}
+        decoding: {{banned_pieces: [{text}]}}
+    """)
+    for config in (
+        parse("--config", path),
+        parse(
+            *("--data.target_language", text, "--data.train", f"[{text}, {text}.de]"),
+            *("--data.mix", f"{{{text}: 0.5}}", "--decoding.banned_pieces", f"[{text}]"),
+        ),
+    ):
+        assert config.data.target_language == text
+        assert config.data.train == [text, f"{text}.de"]
+        assert config.data.mix == {text: 0.5}
+        assert config.decoding.banned_pieces == (text,)
+
+
+def test_numbers_booleans_and_null_of_a_recipe(recipe):
+    config = parse(
+        "--config",
+        recipe("""
+            model: &model {norm_first: true, dropout: 1e-1, source_vocab_size: ~}
+            data: {valid: null, max_ratio: 2, batch_tokens: 12_000, mix: {a: .5, b: 2}}
+            training: {epochs: 3}
+        """),
+    )
+    assert config.model == TransformerConfig(norm_first=True, dropout=0.1)
+    assert config.data.valid is None
+    assert config.data.max_ratio == 2.0
+    assert config.data.batch_tokens == 12_000
+    assert config.data.mix == {"a": 0.5, "b": 2.0}
+    assert config.training.epochs == 3
 
 
 def test_nothing_as_a_value():
@@ -241,6 +282,32 @@ def test_there_is_an_option_for_each_field_of_decoding(decoding_parser, capsys):
     for field in dataclasses.fields(DecodingConfig):
         assert f"--{field.name}" in text
     assert "Hypotheses that are extended side by side" in text
+
+
+ALL = {field.name for field in dataclasses.fields(DecodingConfig)}
+
+
+@pytest.mark.parametrize(
+    ("name", "without_effect"),
+    [
+        ("saved_model", {"batch_size"}),
+        ("serving", {"batch_size"}),
+        ("tflite", {"batch_size", "num_hypotheses", "split_sentences"}),
+        ("ctranslate2", ALL),
+    ],
+)
+def test_what_a_format_leaves_behind_is_refused(capsys, name, without_effect):
+    values = {"sampling": [], "split_sentences": [], "early_stopping": [], "banned_pieces": ["a"]}
+    for option in sorted(ALL):
+        given = [f"--{option}", *values.get(option, ["1"])]
+        arguments = ["runs/a", "--output", "exports/a", "--format", name, *given]
+        if option not in without_effect:
+            assert EXPORT.parsed(arguments, "export.py").format == name
+            continue
+        with pytest.raises(SystemExit):
+            EXPORT.parsed(arguments, "export.py")
+        expected = f"--{option} has no effect with --format {name}: "
+        assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--beam_size", "many"], ["--checkpoint", "first"]], ids=str)

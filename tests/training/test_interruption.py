@@ -12,7 +12,11 @@ from keras_transformer.training.interruption import Interrupted, Interruption
 @pytest.fixture(autouse=True)
 def handlers():
     """The usual handlers, whatever the tests were started with; a test must leave them behind."""
-    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
     before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield usual
     after = {number: signal.getsignal(number) for number in usual}
@@ -21,7 +25,7 @@ def handlers():
     assert after == usual
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_kept_in_mind(number, handlers):
     with Interruption() as interruption:
         assert interruption.received is None
@@ -31,8 +35,25 @@ def test_the_first_signal_is_kept_in_mind(number, handlers):
         assert signal.getsignal(number) == handlers[number]
     error = Interrupted(interruption.received)
     assert isinstance(error, KeyboardInterrupt)
-    assert error.exit_code == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    codes = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+    assert error.exit_code == codes[number]
     assert number.name in str(error)
+
+
+def test_standard_error_may_be_a_pipe_that_nobody_reads():
+    """As in `train.py 2>&1 | tee log`, where Ctrl-C ends `tee` as well."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    before = os.dup(2)
+    os.dup2(writer, 2)
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(writer)
+    assert interruption.received == signal.SIGINT
 
 
 def test_a_second_signal_has_its_usual_effect():

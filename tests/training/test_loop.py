@@ -25,6 +25,8 @@ from keras_transformer import (
 from keras_transformer.runs.run import open_run
 from keras_transformer.tasks import train
 from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
+from keras_transformer.training.callbacks import SaveCheckpoints
+from keras_transformer.training.reporting import ReportProgress
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["accuracy", "loss", "perplexity"]
@@ -200,6 +202,9 @@ def test_separate_vocabularies_without_validation(tmp_path, monkeypatch):
     assert (run.source_tokenizer.vocab_size, run.target_tokenizer.vocab_size) == (150, 200)
     assert given["validation_data"] is None
     assert not [c for c in given["callbacks"] if isinstance(c, ValidationBleu)]
+    order = [type(callback) for callback in given["callbacks"]]
+    assert order.index(SaveCheckpoints) < order.index(ReportProgress), "a checkpoint before talk"
+    assert given["verbose"] == 0, "Keras talks before it"
 
 
 # Errors, as a user sees them.
@@ -273,7 +278,9 @@ def test_a_vocabulary_that_is_too_large(tmp_path, corpus, script):
     code, _, error = script("train.py", *arguments, "--output", tmp_path / "run")
     assert code == 1
     assert error.startswith("train.py: error: `vocab_size` is larger than the ")
-    assert error.endswith("Received: vocab_size=900")
+    assert error.endswith(
+        f"Received: vocab_size=900 (--model.vocab_size, for the text of {corpus})"
+    )
     assert not (tmp_path / "run").exists()
 
 

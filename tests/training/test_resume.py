@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 sys.argv = ["train.py", "--output", *sys.argv[1:]]
 sys.path.insert(0, str(Path(os.environ["ROOT"])))
-import train
+from keras_transformer.commands.main import run as run_command
 from keras_transformer.training import callbacks, loop
 
 run, write, draws = Path(sys.argv[2]), np.savez, random.Random(1706)
@@ -63,7 +63,7 @@ def start(slow=0.0, signal_at=None, number=None):
     callbacks.TrackProgress.on_train_batch_end = step_and_signal
     code = 1
     try:
-        train.main()
+        run_command("train", prog="train.py")
         code = 0
     except SystemExit as exit:
         code = exit.code
@@ -262,7 +262,7 @@ def test_signals_and_kills_of_a_process(whole, tmp_path):
     config = config_of(checkpoint_minutes=1e-9)
     options = [
         f"--{section}.{name}={value if value is not None else 'null'}"
-        for section in ("model", "data", "training", "decoding")
+        for section in ("model", "data", "training", "decoding", "validation")
         for name, value in dataclasses.asdict(getattr(config, section)).items()
         if value != getattr(type(getattr(config, section))(), name)
     ]
