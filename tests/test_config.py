@@ -251,3 +251,37 @@ def test_run_config_takes_defaults_for_what_is_missing_and_refuses_the_unknown()
     assert partial == RunConfig(training=TrainingConfig(epochs=3))
     with pytest.raises(TypeError, match="epoch"):
         RunConfig.from_dict({"training": {"epoch": 3}})
+
+
+SAMPLES = {"sampling": True, "num_hypotheses": 2}
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "refused"),
+    [
+        ({}, {"temperature": 0.7}, "temperature"),
+        ({}, {"top_k": 5}, "top_k"),
+        ({}, {"top_p": 0.9}, "top_p"),
+        ({}, {"seed": 3}, "seed"),
+        ({"sampling": True}, {"sampling": False, "seed": 3}, "seed"),
+        ({}, {"sampling": True, "beam_size": 8}, "beam_size"),
+        (SAMPLES, {"length_penalty": 1.0}, "length_penalty"),
+        (SAMPLES, {"early_stopping": True}, "early_stopping"),
+        ({"sampling": True}, {"coverage_penalty": 0.2}, "coverage_penalty"),
+        ({}, {"beam_size": 1, "coverage_penalty": 0.2}, "coverage_penalty"),
+        ({"beam_size": 1}, {"length_penalty": 1.0}, "length_penalty"),
+        ({"beam_size": 1}, {"early_stopping": True}, "early_stopping"),
+        ({"sampling": True}, {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 3}, None),
+        (SAMPLES, {"coverage_penalty": 0.2}, None),
+        ({"temperature": 0.7, "beam_size": 1}, {"beam_size": 2, "length_penalty": 1.0}, None),
+        ({"beam_size": 1, "coverage_penalty": 0.2}, {"min_length": 3}, None),
+    ],
+)
+def test_an_option_without_effect_is_said_to_have_none(config, options, refused):
+    """What the configuration has of it may stay: another call may read it."""
+    config = DecodingConfig(**config)
+    if refused is None:
+        assert config.with_options(options) == dataclasses.replace(config, **options)
+        return
+    with pytest.raises(ValueError, match=f"`{refused}` has no effect .*leave it out.*{refused}="):
+        config.with_options(options)

@@ -4,10 +4,12 @@ import ast
 import dataclasses
 import importlib
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from keras_transformer.commands.main import COMMANDS
 from keras_transformer.config import (
     DataConfig,
     DecodingConfig,
@@ -52,7 +54,7 @@ texts = pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
 
 def code_spans(page):
     """What stands in backticks, outside of blocks of code."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`([^`]+)`", text)
 
 
@@ -68,7 +70,7 @@ def repository_files():
 
 def table(path, heading):
     """The rows of the first table below a heading, without its head."""
-    _, found, below = (ROOT / path).read_text().partition(f"\n{heading}\n")
+    _, found, below = (ROOT / path).read_text("utf-8").partition(f"\n{heading}\n")
     assert found, f"{path} has no heading {heading!r}"
     rows = re.search(r"(?:^\|.*\n)+", below, re.MULTILINE)[0].splitlines()[2:]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
@@ -104,14 +106,47 @@ def test_paths(page):
 @texts
 def test_scripts_of_commands(page):
     """Scripts that commands run are there; those of benchmarks have the options that are given."""
-    text = page.read_text().replace("\\\n", " ")
+    text = page.read_text("utf-8").replace("\\\n", " ")
     commands = re.findall(r"\bpython ((?:\w+/)*\w+\.py)([^\n`;|]*)", text)
     for script, arguments in commands:
         assert (ROOT / script).is_file(), f"{page.name} runs {script}"
         if script.startswith("benchmarks/"):
-            source = (ROOT / script).read_text()
+            source = (ROOT / script).read_text("utf-8")
             for option in re.findall(r"--[\w-]+", arguments):
                 assert f'"{option}"' in source, f"{page.name} gives {option} to {script}"
+
+
+@texts
+def test_options_of_commands(page, monkeypatch, capsys):
+    """A command that a page gives is one that its parser takes."""
+    monkeypatch.chdir(ROOT)
+    text = re.sub(r"\[[^\]\n]*\]", "", page.read_text("utf-8").replace("\\\n", " "))
+    # What a reader has of his own, and what stands for any option.
+    text = re.sub(r"--config my\.yaml|--OPTION \.\.\.", "", text)
+    command = r"\bpython (?:-m keras_transformer ([a-z]+)|(train|export)\.py)([^\n`;|<>#&]*)"
+    for module, script, arguments in re.findall(command, text):
+        arguments = shlex.split(arguments)
+        if "--help" in arguments:
+            continue
+        try:
+            COMMANDS[module or script].parsed(arguments, "python")
+        except SystemExit:
+            pytest.fail(f"{page.name}, {module or script}: {capsys.readouterr().err}")
+
+
+# Names in backticks that are others'.
+FOREIGN = {"group_by_window", "output_filter", "tensorflow_model_server"}
+
+
+@pages
+def test_names_in_code(page):
+    """Functions, options and classes in backticks are somewhere in the code."""
+    code = {".py", ".c", ".yaml", ".config", ".txt"}
+    files = [f for f in repository_files() if f.suffix in code and f.name != Path(__file__).name]
+    known = {*FOREIGN}.union(*(re.findall(r"\w+", (ROOT / f).read_text("utf-8")) for f in files))
+    for span in code_spans(page):
+        for name in re.findall(r"^_?(?:[a-z]+_\w+|[A-Z]\w+[a-z][A-Z]\w+)(?=$|\()", span):
+            assert name in known, f"{page.name} names {name}"
 
 
 # What looks like an option in backticks and is none: a file of a checkpoint.
@@ -121,7 +156,7 @@ FILES = {("training", "npz")}
 @texts
 def test_options(page):
     """`--section.name` anywhere, and `section.name` in backticks, where `model.x` is Python too."""
-    given = re.findall(rf"--({'|'.join(SECTIONS)})\.(\w+)", page.read_text())
+    given = re.findall(rf"--({'|'.join(SECTIONS)})\.(\w+)", page.read_text("utf-8"))
     for span in code_spans(page) if page.suffix == ".md" else []:
         given += re.findall(rf"^({'|'.join({*SECTIONS} - {'model'})})\.(\w+)(?![\w./])", span)
     for section, name in {*given} - FILES:
@@ -138,7 +173,7 @@ def test_renamed_options_are_gone():
 
 
 def python_blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
 
 BLOCKS = [

@@ -80,6 +80,16 @@ def test_the_symbols_of_the_table_are_there_and_name_their_place(row):
         assert set(places) <= set(PLACE.findall(text)), name
 
 
+def test_what_the_answers_of_the_architecture_name_is_there():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    answers = text.split("### Where to look\n")[1].split("\n## ")[0]
+    named = re.findall(r"`(\w+)`(?: in| links)? ?(?:in )?`([\w/]+\.py)`", answers)
+    assert len(named) > 8
+    for name, file in named:
+        source = path_of(file).read_text(encoding="utf-8")
+        assert re.search(rf"^(class |def )?{name}\b", source, re.M), (name, file)
+
+
 def test_no_other_place_is_named_and_none_in_a_way_that_a_search_misses():
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

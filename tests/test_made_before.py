@@ -36,6 +36,7 @@ OPTIONS = [
         "data.train": "phrasebook:train:600",
         "data.valid": "phrasebook:valid:30",
         "data.batch_tokens": 256,
+        "tokenizer.normalization": "nmt_nfkc",  # The one that there was.
         "training.label_smoothing": 0.05,
         "training.warmup_steps": 40,
         "training.learning_rate_factor": 0.7,

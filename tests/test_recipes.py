@@ -2,6 +2,8 @@
 
 import functools
 import math
+import re
+import shlex
 import types
 from pathlib import Path
 
@@ -14,7 +16,8 @@ from keras_transformer.commands.train import parse_training_command
 from keras_transformer.tasks import train
 from phrasebook import phrasebook
 
-RECIPES = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
+ROOT = Path(__file__).parents[1]
+RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
 
 
 def parse(path, *arguments, output="runs/a"):
@@ -155,6 +158,17 @@ def small(path, output):
     if not str(config.data.train).startswith("tfds:"):
         arguments += ["--data.train=phrasebook:train:300", "--data.valid=phrasebook:valid:20"]
     return parse(path, *arguments, output=output)
+
+
+def test_the_command_for_data_of_ones_own(monkeypatch):
+    """README's, with a corpus of Multi30k's size: small, and past its warm-up in a quarter."""
+    monkeypatch.chdir(ROOT)
+    _, text = Path("README.md").read_text().split("## Your own data")
+    [command] = re.findall(r"^    python train\.py (.*?[^\\])\n", text, re.DOTALL | re.MULTILINE)
+    config = parse_training_command(shlex.split(command.replace("\\\n", ""))).config
+    assert (config.data.train, config.data.valid) == ("corpus/train", "held_out")
+    assert config.model.d_model < 256
+    assert config.training.warmup_steps < 540 * config.training.epochs / 4
 
 
 class ReachedFitError(Exception):
