@@ -23,7 +23,7 @@ def write_metadata(folder: Path, translator: "Translator", export_format: str, *
         **more: Further entries, of the format.
 
     Example:
-        >>> write_metadata(folder, translator, "tflite", quantization="int8")
+        >>> write_metadata(Path("."), translator, "tflite", quantization="int8")
     """
     content = {**describe(translator), "format": export_format, **more}
     write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
@@ -51,7 +51,7 @@ def describe(translator: "Translator") -> dict[str, Any]:
 
     Example:
         >>> describe(translator)["limits"]["max_length"]
-        12
+        32
     """
     source, target = translator.source_tokenizer, translator.target_tokenizer
     return {

@@ -35,7 +35,8 @@ def nmt_nfc_rules() -> dict[str, str]:
     """
     rules = _compositions()
     rules |= dict.fromkeys(set(_characters(IGNORABLE + CONTROLS)) - {"\0", *_JOINERS}, "")
-    rules |= dict.fromkeys(set(_characters(SPACES)) - {" "}, " ")
+    # SentencePiece's mark of a space, too: in a text it would be one that no kernel strips.
+    rules |= dict.fromkeys({*_characters(SPACES), "\u2581"} - {" "}, " ")
     plain = set(_characters(_WITHOUT_JOINERS)) - {*_JOINERS}
     beside = {text: rules.get(text, text) for text in plain}
     beside |= {text: composed for text, composed in rules.items() if composed in plain}

@@ -38,7 +38,9 @@ def open_runs(
     checkpoints = [_find(run, checkpoint) for run in opened]
     for run in opened[1:]:
         _require_same_vocabularies(first, run)
-    data, decoding = first.config.data, first.config.decoding.with_options(options or {})
+    data, decoding = first.config.data, first.config.decoding
+    if options:
+        decoding = decoding.with_options(options)
     origin = {
         "languages": {"source": data.source_language, "target": data.target_language},
         "training": [

@@ -15,6 +15,7 @@ from keras_transformer.commands.facts import facts_of
 from keras_transformer.commands.info import as_text
 from keras_transformer.commands.main import main
 from keras_transformer.export import tflite
+from keras_transformer.export.formats import MARKS
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run import open_run
@@ -144,9 +145,7 @@ def test_a_new_export_tells_family_and_shape(tmp_path):
 
 
 def test_files_that_tell_the_format():
-    from keras_transformer.commands.facts import _MARKS
-
-    assert _MARKS["tflite"] == tflite.IDS_MODEL
+    assert MARKS["tflite"] == tflite.IDS_MODEL
 
 
 def test_neither_a_run_nor_an_export(tmp_path):

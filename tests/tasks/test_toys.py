@@ -109,7 +109,9 @@ def test_it_learns_and_is_judged_by_its_own_measure(runs):
     best = max(run.checkpoints.all(), key=lambda checkpoint: checkpoint.metrics[name])
     found = run.checkpoints.best()
     assert found.metrics[name] >= best.metrics[name]
-    assert last.progress.best_score == pytest.approx(best.metrics[name])
+    improves = TASKS[run.config.task].score_to_improve
+    scores = [improves(checkpoint.metrics) for checkpoint in run.checkpoints.all()]
+    assert last.progress.best_score == pytest.approx(max(scores))
 
 
 def test_the_average(runs):
@@ -152,7 +154,7 @@ def test_evaluating_gives_what_training_measured(runs):
         assert measured["val_right"] == sum(right) / 20
         return
     pairs = list(open_corpus("phrasebook:valid:10", "en", "de"))
-    greedy = {"beam_size": 1, "coverage_penalty": 0.0}
+    greedy = {"beam_size": 1}
     found = open_runs([run.path], "latest", greedy)([source for source, _ in pairs])
     score = score_corpus(found, [target for _, target in pairs])
     assert measured["val_bleu"] == pytest.approx(score.bleu)
@@ -189,7 +191,8 @@ def test_a_trial_step_for_its_memory():
         task = TASKS[config.task]
         shape = open_shape(config)
         assert task.floats_of(config, shape) > 0
-        assert _train_two_steps(config, 1, shape) > 0
+        # In this process, which has the memory already.
+        assert _train_two_steps(config, 1, shape) < 2**30
 
 
 def open_shape(config):

@@ -279,7 +279,7 @@ def test_a_vocabulary_that_is_too_large(tmp_path, corpus, script):
     assert code == 1
     assert error.startswith("train.py: error: `vocab_size` is larger than the ")
     assert error.endswith(
-        f"Received: vocab_size=900 (--model.vocab_size, for the text of {corpus})"
+        f"Received: vocab_size=900 (--model.vocab_size, for the text of {corpus})\n"
     )
     assert not (tmp_path / "run").exists()
 
