@@ -1,6 +1,8 @@
 """The command line: `keras-transformer COMMAND`, and its other faces.
 
-`train.py`, `export.py` and `python -m keras_transformer` are the same code under other names.
+`train.py`, `export.py` and `python -m keras_transformer` are the same code under other names. The
+exit code is 0 if all went well, 1 after an error, 2 after a wrong usage, and 128 plus the number of
+the signal that ended the work, as shells count.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""The signatures of a SavedModel, read from its file without loading it."""
+"""The signatures of a SavedModel, read from its file without loading it.
+
+They are made in `saved_model.py`.
+"""
 
 from pathlib import Path
 from typing import Any

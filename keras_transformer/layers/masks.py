@@ -8,11 +8,50 @@ the layers below and passed on as explicit arguments named `attention_mask`: an 
 from typing import Any, Self
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.layers.serialization import register, without_pad_id
 from keras_transformer.tensors import Shape, Tensor
 from keras_transformer.text.vocabulary import PAD_ID
+
+
+def masked_softmax(logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Takes the softmax over the keys that a mask allows.
+
+    A query that may attend to nothing gets equal weights: finite, and of no effect where such a
+    query is padding.
+
+    Args:
+        logits: float32 `[..., queries, keys]`.
+        mask: bool, True where attention is allowed, broadcastable to the logits; None allows all.
+
+    Returns:
+        float32 weights of the logits' shape.
+
+    Example:
+        >>> weights = masked_softmax(keras.ops.zeros((1, 4)), np.array([True, True, False, False]))
+        >>> keras.ops.convert_to_numpy(weights).tolist()
+        [[0.5, 0.5, 0.0, 0.0]]
+    """
+    return ops.softmax(masked(logits, mask))
+
+
+def masked(logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Gives the least finite logit to the keys that a mask does not allow.
+
+    Args:
+        logits: float32 `[..., queries, keys]`.
+        mask: bool, True where attention is allowed, broadcastable to the logits; None allows all.
+
+    Returns:
+        float32 logits of the same shape.
+
+    Example:
+        >>> logits = masked(keras.ops.zeros((1, 2)), np.array([True, False]))
+    """
+    # Finite, so that a fully masked row gives no NaN.
+    return logits if mask is None else ops.where(mask, logits, np.finfo(np.float32).min)
 
 
 class Mask(keras.layers.Layer):
@@ -32,6 +71,8 @@ class Mask(keras.layers.Layer):
 @register
 class PaddingMask(Mask):
     """Lets every query attend to the real tokens of a sequence, and to no padding.
+
+    The mask of the encoder's self-attention, and of the attention to the encoder's output.
 
     Call arguments:
         ids: int `[batch, length]`.
