@@ -31,6 +31,12 @@ class DataConfig:
         subword_dropout: Subword regularisation: probability with which a merge is left out when a
             training line is cut into pieces (BPE-dropout, arXiv 1910.13267), drawn anew in each
             epoch; with the unigram algorithm, alpha of its sampling (arXiv 1804.10959). 0 for none.
+        weights: Let training pairs count by weights of their own: a third column of a TSV, or a
+            file `PREFIX.weights[.gz]` with a number a line beside the two of a prefix. Pairs of
+            corpora without weights count 1.
+        cache: Folder in which the token ids of the training corpora are written once, by several
+            processes, and read in every epoch; None to tokenize anew in each. The batches are the
+            same. Not with `subword_dropout`, which draws other ids in each epoch.
     """
 
     train: list[str] | str = "phrasebook:train"
@@ -42,6 +48,8 @@ class DataConfig:
     max_ratio: float | None = None
     mix: dict[str, float] = dataclasses.field(default_factory=dict)
     subword_dropout: float = 0.0
+    weights: bool = False
+    cache: str | None = None
 
     def __post_init__(self) -> None:
         require_positive(self, "batch_tokens", "shuffle_buffer")
@@ -50,6 +58,9 @@ class DataConfig:
         for spec, weight in self.mix.items():
             require(weight > 0, "mix", "corpora with positive weights", {spec: weight})
         require_fraction(self, "subword_dropout")
+        same_ids = self.cache is None or not self.subword_dropout
+        expected = "None with `subword_dropout`, which draws other ids in each epoch"
+        require(same_ids, "cache", expected, self.cache)
         scheme = self.valid.partition(":")[0] if isinstance(self.valid, str) else None
         expected = "held_out or held_out:PAIRS, with at least one pair"
         require(scheme != "held_out" or self.holds_out, "valid", expected, self.valid)

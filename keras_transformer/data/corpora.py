@@ -9,15 +9,25 @@ import dataclasses
 import functools
 import gzip
 import itertools
+import math
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from keras_transformer.data.weights import WeightedPair
+
 LinePair = tuple[str, str]
 # Starts a new reading of a corpus.
 Read = Callable[[], Iterator[LinePair]]
+# A file, and the number of a line in it.
+Place = tuple[Path, int]
+
+_COLUMNS = {
+    2: "two columns separated by one tab",
+    3: "three columns separated by tabs, with a weight in the third, as the first line is",
+}
 
 _SPLIT = r"[A-Za-z_][\w-]*(?:\[[^\[\]]*\])?"
 _TFDS_SPEC = re.compile(rf"tfds:(?P<name>.+?)(?::(?P<split>{_SPLIT}(?:\+{_SPLIT})*))?")
@@ -34,6 +44,8 @@ class Corpus:
     Args:
         name: Name for messages.
         read: Starts a new reading.
+        weighted: Whether each pair is a `WeightedPair`.
+        files: The files that it is read from, if it is.
 
     Example:
         >>> list(Corpus("greetings", lambda: iter([("hello", "hallo")])))
@@ -42,6 +54,8 @@ class Corpus:
 
     name: str
     read: Read
+    weighted: bool = False
+    files: tuple[Path, ...] = ()
 
     def __iter__(self) -> Iterator[LinePair]:
         return self.read()
@@ -60,6 +74,7 @@ def open_corpus(
     spec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     source_language: str,
     target_language: str,
+    weights: bool = False,
 ) -> Corpus:
     """Opens a corpus.
 
@@ -77,6 +92,8 @@ def open_corpus(
         spec: The corpus.
         source_language: Language to translate from, as the file endings or TFDS features say it.
         target_language: Language to translate into.
+        weights: Read the pairs' weights, where a corpus of files has them: a third column of a TSV,
+            a file `.weights` or `.weights.gz` beside those of a prefix, or a third path.
 
     Returns:
         A corpus of at least one pair. Its files are UTF-8, with lines that end at a line feed.
@@ -95,51 +112,64 @@ def open_corpus(
             f"{source_language!r} for both"
         )
     name = os.fspath(spec) if isinstance(spec, str | os.PathLike) else " and ".join(map(str, spec))
-    read = _reader(spec, source_language, target_language)
-    corpus = Corpus(name, read)
-    if next(iter(corpus), None) is None:
+    read = _reader(spec, source_language, target_language, weights)
+    first = next(read(), None)
+    if first is None:
         raise CorpusError(f"{name} is empty; a corpus needs at least one pair. Received: 0 pairs")
-    return corpus
+    files = read.files if isinstance(read, _FileReader) else ()
+    return Corpus(name, read, isinstance(first, WeightedPair), files)
 
 
 def _reader(
     spec: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     source_language: str,
     target_language: str,
+    weights: bool,
 ) -> Read:
     if not isinstance(spec, str | os.PathLike):
-        return _two_files(spec)
+        return _given_files(spec, weights)
     spec = os.fspath(spec)
-    reader = _SCHEMES.get(spec.partition(":")[0], _files)
-    return reader(spec, source_language, target_language)
+    scheme = _SCHEMES.get(spec.partition(":")[0])
+    if scheme is not None:
+        return scheme(spec, source_language, target_language)
+    return _files(spec, source_language, target_language, weights)
 
 
 # Files
 
 
-def _files(spec: str, source_language: str, target_language: str) -> Read:
+@dataclasses.dataclass(frozen=True)
+class _FileReader:
+    """Starts a reading of files."""
+
+    files: tuple[Path, ...]
+    parse: Callable[..., Iterator[LinePair]]
+
+    def __call__(self) -> Iterator[LinePair]:
+        return self.parse(*self.files)
+
+
+def _files(spec: str, source_language: str, target_language: str, weights: bool = False) -> Read:
     if spec.endswith((".tsv", ".tsv.gz")):
-        path = _existing(spec)
-        return lambda: _tsv_pairs(path)
-    source, target = (_existing(f"{spec}.{end}") for end in (source_language, target_language))
-    return lambda: _parallel_pairs(source, target)
+        return _FileReader((_existing(spec),), functools.partial(_tsv_pairs, weights=weights))
+    paths = [_existing(f"{spec}.{end}") for end in (source_language, target_language)]
+    if weights:
+        paths += [file for file in _plain_or_gzip(f"{spec}.weights") if file.is_file()][:1]
+    return _FileReader(tuple(paths), _parallel_pairs)
 
 
-def _two_files(paths: Sequence[str | os.PathLike[str]]) -> Read:
-    if len(paths) != 2:
+def _given_files(paths: Sequence[str | os.PathLike[str]], weights: bool) -> Read:
+    if len(paths) not in ((2, 3) if weights else (2,)):
         raise CorpusError(
-            "A corpus given by its files must be two paths, source and target. Received: "
-            f"{list(paths)}"
+            "A corpus given by its files, which with `weights` may have a third one, must be two "
+            f"paths, source and target. Received: {list(paths)}"
         )
-    source, target = map(_existing, paths)
-    return lambda: _parallel_pairs(source, target)
+    return _FileReader(tuple(map(_existing, paths)), _parallel_pairs)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
     """Finds a file, or its gzip."""
-    tried = [Path(path)]
-    if tried[0].suffix != ".gz":
-        tried.append(Path(f"{os.fspath(path)}.gz"))
+    tried = _plain_or_gzip(path)
     for candidate in tried:
         if candidate.is_file():
             return candidate
@@ -149,32 +179,71 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     )
 
 
-def _parallel_pairs(source: Path, target: Path) -> Iterator[LinePair]:
-    lines = itertools.zip_longest(_lines(source), _lines(target))
-    for number, (one, other) in enumerate(lines):
-        if one is None or other is None:
-            longer = 1 + number + sum(1 for _ in lines)
-            counts = (number, longer) if one is None else (longer, number)
+def _plain_or_gzip(path: str | os.PathLike[str]) -> list[Path]:
+    plain = Path(path)
+    return [plain] if plain.suffix == ".gz" else [plain, Path(f"{os.fspath(path)}.gz")]
+
+
+def _parallel_pairs(*paths: Path) -> Iterator[LinePair]:
+    """Reads the files of source, target and, if it is there, weights side by side."""
+    for number, lines in enumerate(itertools.zip_longest(*map(read_lines, paths)), 1):
+        if None in lines:
+            counts = (f"{sum(1 for _ in read_lines(path)):,} lines in {path}" for path in paths)
             raise CorpusError(
-                "The two files of a parallel corpus must have one line for each other. Received: "
-                f"{counts[0]:,} lines in {source}, {counts[1]:,} lines in {target}"
+                "The files of a parallel corpus must have one line for each other. Received: "
+                + ", ".join(counts)
             )
-        yield one, other
+        yield _pair(*lines, place=(paths[-1], number))
 
 
-def _tsv_pairs(path: Path) -> Iterator[LinePair]:
-    for number, line in enumerate(_lines(path), 1):
+def _tsv_pairs(path: Path, weights: bool) -> Iterator[LinePair]:
+    expected = 2
+    for number, line in enumerate(read_lines(path), 1):
         columns = line.split("\t")
-        if len(columns) != 2:
+        if number == 1 and weights and len(columns) == 3:
+            expected = 3
+        if len(columns) != expected:
             raise CorpusError(
-                f"{path}, line {number}: a line must be two columns separated by one tab. "
+                f"{path}, line {number}: a line must be {_COLUMNS[expected]}. "
                 f"Received: {len(columns)} column(s)"
             )
-        yield columns[0], columns[1]
+        yield _pair(*columns, place=(path, number))
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Reads a text file line by line; only a line feed ends a line, unlike `str.splitlines`."""
+def _pair(source: str, target: str, weight: str | None = None, *, place: Place) -> LinePair:
+    if weight is None:
+        return source, target
+    return WeightedPair((source, target), _weight(weight, *place))
+
+
+def _weight(text: str, path: Path, number: int) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not 0.0 <= weight < math.inf:
+        raise CorpusError(
+            f"{path}, line {number}: the weight of a pair must be a number of at least 0. "
+            f"Received: {text!r}"
+        )
+    return weight
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Reads a text file line by line; only a line feed ends a line, unlike `str.splitlines`.
+
+    Args:
+        path: The file, UTF-8, plain or with gzip.
+
+    Raises:
+        CorpusError: If its text is not UTF-8, or its gzip stream is broken.
+        OSError: If it cannot be read.
+
+    Example:
+        >>> _ = Path("hyp.txt").write_text("ein Hund\\n")
+        >>> list(read_lines(Path("hyp.txt")))
+        ['ein Hund']
+    """
     number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:

@@ -5,6 +5,7 @@ both sentences occur once. Neither the order of the corpus nor its format matter
 is both trained and validated on. The corpus is read twice and is never held in memory.
 """
 
+import dataclasses
 import hashlib
 import heapq
 import re
@@ -77,7 +78,9 @@ def without(corpus: Corpus, sentences: Set[str]) -> Corpus:
     """
     if not sentences:
         return corpus
-    rest = Corpus(corpus.name, lambda: (pair for pair in corpus if sentences.isdisjoint(pair)))
+    rest = dataclasses.replace(
+        corpus, read=lambda: (pair for pair in corpus if sentences.isdisjoint(pair))
+    )
     if next(iter(rest), None) is None:
         raise CorpusError(
             f"Nothing of {corpus.name} is left to train on, because all of it is held out to "

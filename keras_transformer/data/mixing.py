@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from keras_transformer.config import DataConfig
-from keras_transformer.data.corpora import Corpus, LinePair, open_corpus
+from keras_transformer.data.corpora import Corpus, CorpusError, LinePair, open_corpus
 from keras_transformer.data.held_out import sentences_of, without
 
 # Decimal weights become the fractions that they stand for: 0.29 is 29 in 100 pairs, and not 28.
@@ -21,7 +21,8 @@ def open_training_corpus(data: DataConfig, held_out: Iterable[LinePair] = ()) ->
         held_out: Pairs to validate on; no pair that has one of their sentences is trained on.
 
     Raises:
-        CorpusError: If a corpus is missing, empty or malformed.
+        CorpusError: If a corpus is missing, empty or malformed, or if none has the weights that
+            the configuration asks for.
 
     Example:
         >>> data = DataConfig(train="phrasebook:train:100", mix={"phrasebook:test": 0.5})
@@ -31,10 +32,16 @@ def open_training_corpus(data: DataConfig, held_out: Iterable[LinePair] = ()) ->
     languages = (data.source_language, data.target_language)
     sentences = sentences_of(held_out)
     main, *others = (
-        without(open_corpus(spec, *languages), sentences) for spec in (data.train, *data.mix)
+        without(open_corpus(spec, *languages, data.weights), sentences)
+        for spec in (data.train, *data.mix)
     )
-    weighted = list(zip(others, data.mix.values(), strict=True))
-    return Mixture(main, weighted) if weighted else main
+    corpus = Mixture(main, list(zip(others, data.mix.values(), strict=True))) if others else main
+    if data.weights and not corpus.weighted:
+        raise CorpusError(
+            "`weights` needs a training corpus that has them: a third column of a TSV, or a file "
+            f".weights beside those of a prefix. Received: {corpus.name} without any"
+        )
+    return corpus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +77,11 @@ class Mixture:
         others = (f"{weight:g} {corpus.name}" for corpus, weight in self.others)
         return " + ".join([self.main.name, *others])
 
+    @property
+    def weighted(self) -> bool:
+        """Whether there are pairs with weights; those of a corpus without any count 1."""
+        return self.main.weighted or any(corpus.weighted for corpus, _ in self.others)
+
     def __iter__(self) -> Iterator[LinePair]:
         return self.epoch(0)
 
@@ -86,6 +98,18 @@ class Mixture:
             for stream, (pairs, each) in zip(streams, ratios, strict=True):
                 for _ in range(number * pairs // each, (number + 1) * pairs // each):
                     yield next(stream)
+
+
+def corpora_of(corpus: Corpus | Mixture) -> list[Corpus]:
+    """Returns the corpora of a mixture, the main one first, or a corpus alone.
+
+    Example:
+        >>> corpora_of(corpus) == [corpus]
+        True
+    """
+    if isinstance(corpus, Corpus):
+        return [corpus]
+    return [corpus.main, *(other for other, _ in corpus.others)]
 
 
 def _endless(corpus: Corpus, first: int) -> Iterator[LinePair]:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.data.bucketing import lengths_of
 from keras_transformer.data.corpora import LinePair
 from keras_transformer.data.filtering import Ids, Pair, PairFilter
+from keras_transformer.data.weights import weighed_like
 from keras_transformer.streams.chunking import chunked
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import SubwordTokenizer
 
 # Lines in one call of a tokenizer: enough to drown the cost of the call.
-_CHUNK = 1000
+CHUNK = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,17 +66,23 @@ class PairPreprocessor:
             seed: Seed of the draws. The same lines and seed give the same ids, in any process.
 
         Yields:
-            Source and target, each ending with eos: int32, shape [tokens].
+            Source and target, each ending with eos: int32, shape [tokens]. A `WeightedPair` for
+            one.
         """
-        for number, chunk in enumerate(chunked(lines, _CHUNK)):
-            pairs = self._tokenized(chunk)
-            if not self.subword_dropout:
-                yield from usable(pairs)
-                continue
-            kept = list(map(usable.keeps, pairs))
+        for number, chunk in enumerate(chunked(lines, CHUNK)):
+            pairs: Iterable[Pair] = self._tokenized(chunk)
+            kept = usable.kept(list(map(lengths_of, pairs)))
             kept_lines = list(itertools.compress(chunk, kept))
-            kept_pairs = list(itertools.compress(pairs, kept))
-            yield from self._resampled(kept_lines, kept_pairs, seed=(*seed, number))
+            pairs = itertools.compress(pairs, kept)
+            if self.subword_dropout:
+                pairs = self._resampled(kept_lines, list(pairs), seed=(*seed, number))
+            yield from map(weighed_like, pairs, kept_lines)
+
+    lengths = staticmethod(lengths_of)
+
+    def read(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
+        """Returns pairs as they are; `PreparedPairs` has places in their place."""
+        return pairs
 
     def kept_lines(self, lines: Iterable[LinePair], usable: PairFilter) -> Iterator[LinePair]:
         """Yields those pairs of lines whose ids are kept, in their order.
@@ -83,8 +91,9 @@ class PairPreprocessor:
             lines: The pairs of lines.
             usable: From `new_filter`; it counts the pairs.
         """
-        for chunk in chunked(lines, _CHUNK):
-            yield from itertools.compress(chunk, map(usable.keeps, self._tokenized(chunk)))
+        for chunk in chunked(lines, CHUNK):
+            lengths = list(map(lengths_of, self._tokenized(chunk)))
+            yield from itertools.compress(chunk, usable.kept(lengths))
 
     def _tokenized(self, lines: Sequence[LinePair]) -> list[Pair]:
         sources, targets = zip(*lines, strict=True)

@@ -221,7 +221,7 @@ def _step(checkpoint: Checkpoint) -> int:
 
 
 def _read(path: Path) -> Checkpoint:
-    state = json.loads((path / "state.json").read_text())
+    state = json.loads((path / "state.json").read_text("utf-8"))
     progress, averaged = Progress(**state["progress"]), tuple(state["averaged"])
     return Checkpoint(path, progress, state["metrics"], averaged)
 

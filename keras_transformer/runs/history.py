@@ -7,13 +7,39 @@ from pathlib import Path
 from keras_transformer.files import write_atomically
 
 
+def read_history(history: Path) -> dict[str, list[float]]:
+    """Returns the metrics of each epoch by their names, and the epochs, which count from 0.
+
+    Args:
+        history: The file; where there is none, no epoch has ended.
+
+    Example:
+        >>> sorted(read_history(Path("runs/demo/history.csv")))[:3]
+        ['accuracy', 'epoch', 'loss']
+    """
+    header, rows = _read(history)
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    return {
+        name: [float(value or "nan") for value in column]
+        for name, column in zip(header, columns, strict=True)
+    }
+
+
 def forget_epochs(history: Path, first: int) -> None:
     """Removes the lines of epochs that will be trained again, as they end after the checkpoint."""
     if not history.exists():
         return
-    with open(history, newline="") as file:
-        header, *rows = [*csv.reader(file)] or [[]]
+    header, rows = _read(history)
     text, epoch = io.StringIO(newline=""), header.index("epoch") if header else 0
     kept = [row for row in rows if int(row[epoch]) < first]
     csv.writer(text, lineterminator="\n").writerows([header, *kept] if kept else [])
     write_atomically(history, text.getvalue().encode())
+
+
+def _read(history: Path) -> tuple[list[str], list[list[str]]]:
+    """Returns the head and the rows."""
+    if not history.exists():
+        return [], []
+    with open(history, newline="", encoding="utf-8") as file:
+        header, *rows = [*csv.reader(file)] or [[]]
+    return header, rows

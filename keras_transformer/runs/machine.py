@@ -29,7 +29,7 @@ def machine() -> str:
 def _processor() -> str:
     """Linux does not tell Python the model of its processor."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -63,8 +63,6 @@ def enlarge_sentencepiece(
             f"`vocab_size` must be larger than that of `model`, {len(proto.pieces)}. Received: "
             f"vocab_size={vocab_size}"
         )
-    # SentencePiece itself does not learn from lines with a NUL.
-    lines = (line for line in lines if "\0" not in line)
     words, alphabet = _count_words(model, sampled_text(lines, max_sentences, seed))
     old = {piece.piece for piece in proto.pieces}
     room = vocab_size - len(old)
@@ -141,6 +139,10 @@ def _words(units: Iterable[str]) -> Iterator[list[str]]:
     word: list[str] = []
     kind = ""
     for unit in units:
+        if unit == "\0":  # It ends a word, and gets no piece.
+            yield word
+            word, kind = [], ""
+            continue
         own = _kind(unit)
         if unit.startswith(_SPACE) or (own and kind and own != kind):
             yield word

@@ -167,6 +167,17 @@ def test_bytes_are_not_merged(english):
     assert processor(new).encode("日") == processor(old).encode("日")
 
 
+def test_lines_with_nul_are_learned_from(old):
+    """As in SentencePiece's training: it ends a word, and is no character."""
+    line, size = "ტყვია", OLD_SIZE + 9
+    enlarged = enlarge_sentencepiece(old, [f"{line}\0{line}"] * 50, size)
+    fresh = pieces_of(enlarged)[OLD_SIZE:]
+    assert {*line} < {*fresh}
+    assert not [piece for piece in fresh if "\0" in piece or f"{line}{line[0]}" in piece]
+    trained = train_sentencepiece([f"{line}\0{line}"] * 50, 20)
+    assert not [piece for piece in pieces_of(trained) if "\0" in piece or line + line[0] in piece]
+
+
 def test_what_cannot_be_enlarged(old, english):
     with pytest.raises(ValueError, match=r"larger than that of `model`, 300. Received: vocab_si"):
         enlarge_sentencepiece(old, GEORGIAN, OLD_SIZE)
@@ -177,7 +188,7 @@ def test_what_cannot_be_enlarged(old, english):
     ):
         enlarge_sentencepiece(old, GEORGIAN, OLD_SIZE + 5)
     with pytest.raises(ValueError, match="`lines` must hold at least one line of text"):
-        enlarge_sentencepiece(old, [" ", "NUL \0"], NEW_SIZE)
+        enlarge_sentencepiece(old, [" "], NEW_SIZE)
     unigram = train_sentencepiece(english, 200, algorithm="unigram")
     with pytest.raises(ValueError, match="must be a BPE vocabulary to be enlarged"):
         enlarge_sentencepiece(unigram, GEORGIAN, NEW_SIZE)
