@@ -10,7 +10,7 @@ import functools
 import itertools
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from keras_transformer.text.invisible import CONTROLS, IGNORABLE, SPACES
@@ -60,13 +60,54 @@ def nmt_nfc_tsv() -> str:
     return "".join(f"{codes(old)}\t{codes(new)}\n" for old, new in sorted(nmt_nfc_rules().items()))
 
 
+def make_normalizer(name: str = "nmt_nfc") -> Any:
+    """Makes what normalizes as a vocabulary does that is trained with some rules.
+
+    Args:
+        name: Of the rules, as `tokenizer.normalization` has it.
+
+    Returns:
+        A `SentencePieceNormalizer`.
+
+    Example:
+        >>> make_normalizer().normalize("a\u00ad dog")
+        '\u2581a\u2581dog'
+    """
+    import sentencepiece
+
+    sentencepiece.set_min_log_level(2)
+    if name == "nmt_nfc":
+        return sentencepiece.SentencePieceNormalizer(norm_map=[*nmt_nfc_rules().items()])
+    return sentencepiece.SentencePieceNormalizer(rule_name=name)
+
+
+def changed_lines(processor: Any, lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Finds the lines that normalization changes, but for white space.
+
+    Args:
+        processor: A `SentencePieceProcessor`, or what `make_normalizer` gives.
+        lines: The lines.
+
+    Yields:
+        Index of the line, and what it is before and after.
+
+    Example:
+        >>> list(changed_lines(make_normalizer("nmt_nfkc"), ["a  dog", "x\u00b2"]))
+        [(1, 'x\xb2', 'x2')]
+    """
+    for index, (line, text) in enumerate(zip(lines, processor.normalize(list(lines)), strict=True)):
+        before, after = " ".join(line.split()), text.replace("\u2581", " ").strip()
+        if before != after:
+            yield index, before, after
+
+
 def describe_changes(processor: Any, lines: Sequence[str]) -> str:
     """Tells which share of lines a vocabulary's normalization changes, and which characters.
 
     White space is not counted.
 
     Args:
-        processor: A `SentencePieceProcessor`.
+        processor: A `SentencePieceProcessor`, or what `make_normalizer` gives.
         lines: The lines; of many, evenly chosen ones are compared.
 
     Returns:
@@ -80,11 +121,9 @@ def describe_changes(processor: Any, lines: Sequence[str]) -> str:
     """
     lines = lines[:: 1 + len(lines) // _COMPARED]
     changed, characters = 0, Counter[str]()
-    for line, text in zip(lines, processor.normalize(list(lines)), strict=True):
-        before, after = " ".join(line.split()), text.replace("\u2581", " ").strip()
-        if before != after:
-            changed += 1
-            characters += Counter(before) - Counter(after)
+    for _, before, after in changed_lines(processor, lines):
+        changed += 1
+        characters += Counter(before) - Counter(after)
     if not changed:
         return ""
     named = ", ".join(
