@@ -1,9 +1,9 @@
 """A stand-in for TensorFlow Serving: its gRPC and REST interfaces before a loaded SavedModel.
 
 Clients can be tried with it where no server can run. It does what the server's protobuf classes
-and https://www.tensorflow.org/tfx/serving/api_rest say of `Predict`, for one version of one model,
-and joins no requests. `python tests/serving_stand_in.py exports/demo/1 demo` serves on the ports of
-the server.
+and https://www.tensorflow.org/tfx/serving/api_rest say of `Predict`, of the status of a model and
+of its metadata, for one version of one model, and joins no requests.
+`python tests/serving_stand_in.py exports/demo/1 demo` serves on the ports of the server.
 """
 
 import base64
@@ -14,27 +14,63 @@ import json
 import re
 import sys
 import threading
+from pathlib import Path
 
 import grpc
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the tokenizer's ops
-from google.protobuf import any_pb2
+from google.protobuf import any_pb2, json_format
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, prediction_service_pb2_grpc
 from tensorflow_serving.apis.predict_pb2 import PredictResponse
 
 
 class Model:
-    """Runs signatures by name; raises LookupError for what it lacks, ValueError for a bad input."""
+    """Runs signatures by name; raises LookupError for what it lacks, ValueError for a bad input.
+
+    Its version is the name of its folder.
+    """
 
     def __init__(self, path, name, loaded=None, max_batch_size=64):
         self.path, self.name, self.max_batch_size = path, name, max_batch_size
+        self.version = str(int(Path(path).name))
         self.loaded = loaded or tf.saved_model.load(path)
 
-    def check_name(self, name):
-        if name != self.name:
-            raise LookupError(f"Servable not found for request: Latest({name})")
+    def has(self, name, version=None):
+        return name == self.name and version in (None, self.version)
+
+    def check_name(self, name, version=None):
+        if not self.has(name, version):
+            asked = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+            raise LookupError(f"Servable not found for request: {asked}")
+
+    def status(self, name, version=None):
+        if not self.has(name, version):
+            what = "any versions" if version is None else f"version {version}"
+            raise LookupError(f"Could not find {what} of model {name}")
+        fine = {"error_code": "OK", "error_message": ""}
+        status = {"version": self.version, "state": "AVAILABLE", "status": fine}
+        return {"model_version_status": [status]}
+
+    def signatures(self):
+        saved = saved_model_pb2.SavedModel.FromString(
+            Path(self.path, "saved_model.pb").read_bytes()
+        )
+        signatures = get_model_metadata_pb2.SignatureDefMap()
+        for name, signature in saved.meta_graphs[0].signature_def.items():
+            signatures.signature_def[name].CopyFrom(signature)
+        return signatures
+
+    def metadata(self, name, version=None):
+        self.check_name(name, version)
+        signatures = json_format.MessageToDict(
+            self.signatures(),
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        spec = {"name": name, "signature_name": "", "version": self.version}
+        return {"model_spec": spec, "metadata": {"signature_def": signatures}}
 
     def input_types(self, signature):
         if signature not in self.loaded.signatures:
@@ -87,14 +123,9 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def GetModelMetadata(self, request, context):  # noqa: N802
         with self._status(context):
             self.model.check_name(request.model_spec.name)
-        with open(f"{self.model.path}/saved_model.pb", "rb") as file:
-            saved = saved_model_pb2.SavedModel.FromString(file.read())
-        signatures = get_model_metadata_pb2.SignatureDefMap()
-        for name, signature in saved.meta_graphs[0].signature_def.items():
-            signatures.signature_def[name].CopyFrom(signature)
         reply = get_model_metadata_pb2.GetModelMetadataResponse(model_spec=request.model_spec)
         packed = any_pb2.Any()
-        packed.Pack(signatures)
+        packed.Pack(self.model.signatures())
         reply.metadata["signature_def"].CopyFrom(packed)
         return reply
 
@@ -182,20 +213,31 @@ def to_json(name, value):
 class RestHandler(http.server.BaseHTTPRequestHandler):
     model = None
 
+    def do_GET(self):
+        asked = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/(\d+))?(/metadata)?", self.path)
+        if asked and asked[3]:
+            return self._answer(lambda: self.model.metadata(asked[1], asked[2]))
+        return self._answer(asked and (lambda: self.model.status(asked[1], asked[2])))
+
     def do_POST(self):
-        found = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/\d+)?:predict", self.path)
-        if not found:
-            return self._reply(400, {"error": f"Malformed request: POST {self.path}"})
         content = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        asked = re.fullmatch(r"/v1/models/([^/:]+)(?:/versions/(\d+))?:predict", self.path)
+        return self._answer(asked and (lambda: self._predict(asked[1], asked[2], content)))
+
+    def _answer(self, answer):
+        """Replies with what a function gives; None for an address that there is not."""
+        if answer is None:
+            return self._reply(400, {"error": f"Malformed request: {self.command} {self.path}"})
         try:
-            self.model.check_name(found[1])
-            return self._reply(200, self._predict(*parse(content)))
+            return self._reply(200, answer())
         except LookupError as error:
             return self._reply(404, {"error": error.args[0]})
         except ValueError as error:
             return self._reply(400, {"error": str(error)})
 
-    def _predict(self, body, signature):
+    def _predict(self, name, version, content):
+        self.model.check_name(name, version)
+        body, signature = parse(content)
         inputs = to_columns(body, self.model.input_types(signature))
         outputs = {
             name: to_json(name, value)

@@ -434,6 +434,58 @@ class TestInterfaces:
         assert key == "error"
         assert re.search(message, text), text
 
+    def get(self, address, path):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://{address}/v1/models/{path}", timeout=60) as reply:
+            return json.load(reply)
+
+    @pytest.mark.parametrize("path", ["small", "small/versions/1"])
+    def test_rest_of_status_and_metadata(self, addresses, loaded, path):
+        status = {"error_code": "OK", "error_message": ""}
+        versions = [{"version": "1", "state": "AVAILABLE", "status": status}]
+        assert self.get(addresses[1], path) == {"model_version_status": versions}
+        found = self.get(addresses[1], f"{path}/metadata")
+        assert found["model_spec"] == {"name": "small", "signature_name": "", "version": "1"}
+        signatures = found["metadata"]["signature_def"]["signature_def"]
+        assert set(signatures) >= set(loaded.signatures)
+        text = signatures["serving_default"]["inputs"]["text"]
+        assert (text["dtype"], text["tensor_shape"]["dim"]) == (
+            "DT_STRING",
+            [{"size": "-1", "name": ""}],
+        )
+
+    def test_rest_of_a_version(self, addresses, loaded):
+        body = json.dumps({"instances": ["the dog"]}).encode()
+        url = f"http://{addresses[1]}/v1/models/small/versions/1:predict"
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(url, body, timeout=60) as reply:
+            [found] = json.load(reply)["predictions"]
+        assert [found["translation"]] == translations(loaded, ["the dog"])
+
+    @pytest.mark.parametrize(
+        ("path", "body", "code", "error"),
+        [
+            ("large", None, 404, "Could not find any versions of model large"),
+            ("small/versions/2", None, 404, "Could not find version 2 of model small"),
+            ("large/metadata", None, 404, "Servable not found for request: Latest(large)"),
+            (
+                "small/versions/2:predict",
+                b"{}",
+                404,
+                "Servable not found for request: Specific(small, 2)",
+            ),
+            ("small:predict", None, 400, "Malformed request: GET /v1/models/small:predict"),
+            ("small", b"{}", 400, "Malformed request: POST /v1/models/small"),
+            ("small/versions/one", None, 400, "Malformed request: GET /v1/models/small/versions"),
+        ],
+    )
+    def test_rest_of_what_is_not_there(self, addresses, path, body, code, error):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            opener.open(f"http://{addresses[1]}/v1/models/{path}", body, timeout=60)
+        assert refused.value.code == code
+        assert json.load(refused.value)["error"].startswith(error)
+
     def test_rest_knows_no_other_address(self, addresses):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with pytest.raises(urllib.error.HTTPError) as refused:
