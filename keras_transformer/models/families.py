@@ -10,8 +10,14 @@ from typing import Any
 
 import keras
 
-from keras_transformer.config import PRESETS, TransformerConfig
+from keras_transformer.config import (
+    PRESETS,
+    RECURRENT_PRESETS,
+    RecurrentConfig,
+    TransformerConfig,
+)
 from keras_transformer.config.model import ModelConfig
+from keras_transformer.models.recurrent import RecurrentEncoderDecoder
 from keras_transformer.models.transformer import Transformer
 
 
@@ -40,6 +46,7 @@ FAMILIES: dict[str, Family] = {
     for family in (
         # A line for each.
         Family("transformer", TransformerConfig, Transformer, PRESETS),
+        Family("recurrent", RecurrentConfig, RecurrentEncoderDecoder, RECURRENT_PRESETS),
     )
 }
 

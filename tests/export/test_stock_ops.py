@@ -1,22 +1,13 @@
 """Exports hold only operations that the oldest supported server runs: those of `stock_ops.txt`."""
 
-from pathlib import Path
-
 import pytest
 from random_models import vary
-from tensorflow.core.protobuf import saved_model_pb2
+from stock_ops import STOCK, nodes_of
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.translator import Translator
-
-LINES = (Path(__file__).parent / "stock_ops.txt").read_text("utf-8").splitlines()
-STOCK = {
-    operation: attributes
-    for operation, *attributes in map(str.split, LINES)
-    if not operation.startswith("#")
-}
 
 # Servers that lack it log that they ignore it, and lose a name in messages.
 HARMLESS = {"VarHandleOp.debug_name"}
@@ -24,6 +15,7 @@ HARMLESS = {"VarHandleOp.debug_name"}
 SEARCH = dict(coverage_penalty=0.2, min_length=2, no_repeat_ngram=3, banned_pieces=("d",))
 SAMPLING = dict(sampling=True, num_hypotheses=2, top_k=5, top_p=0.9)
 OTHER_MODEL = dict(norm_first=True, positions="learned", tie_embeddings=False)
+OTHER_MODEL |= dict(window=3, attention_score="cosine")
 
 
 # Between them, what the options add to a graph.
@@ -33,20 +25,13 @@ OTHER_MODEL = dict(norm_first=True, positions="learned", tie_embeddings=False)
     ids=["search", "sampling-bfloat16"],
 )
 def nodes(request, tmp_path_factory):
-    """The nodes of an export's graph and of its functions, but for calls by a function's name."""
     model_options, decoding_options, quantization = request.param
     tokenizer = SubwordTokenizer.train(["the cat sat", "the dog ran"], 20)
     size = dict(num_layers=1, d_model=8, d_ff=8, num_heads=1, max_length=8)
     model = vary(Transformer(TransformerConfig(vocab_size=20, **size, **model_options)), seed=0)
     translator = Translator(model, tokenizer, config=DecodingConfig(**decoding_options))
-    path = export_saved_model(
-        translator, tmp_path_factory.mktemp("exports"), quantization=quantization
-    )
-    saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
-    graph = saved.meta_graphs[0].graph_def
-    functions = {function.signature.name for function in graph.library.function}
-    nodes = [*graph.node, *(n for function in graph.library.function for n in function.node_def)]
-    return [node for node in nodes if node.op not in functions]
+    folder = tmp_path_factory.mktemp("exports")
+    return nodes_of(export_saved_model(translator, folder, quantization=quantization))
 
 
 def test_operations_are_known(nodes):
