@@ -1,0 +1,90 @@
+"""Learning curves of one or several runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from keras_transformer.plotting.figures import finish, line_styles, new_figure, set_title
+from keras_transformer.plotting.fonts import readable
+
+_VALIDATION = "val_"
+_NAMES = {"bleu": "BLEU", "chrf": "chrF", "tokens_per_second": "tokens per second"}
+# What says how fast and not how well.
+_SPEED = "tokens_per_second"
+
+
+def plot_history(
+    histories: Mapping[str, Mapping[str, Sequence[float]]],
+    metrics: Sequence[str] | None = None,
+    title: str = "",
+) -> Figure:
+    """Draws the metrics of runs over their epochs, a panel for each metric.
+
+    Args:
+        histories: For each run by its name, for each metric by the name that `fit` gives it, a
+            value for each epoch. "epoch" counts them from 0.
+        metrics: Metrics to draw, without "val_"; None for all but the speed.
+        title: What is said above them.
+
+    Raises:
+        ValueError: If no run has such a metric, or there is nothing to draw.
+
+    Example:
+        >>> history = {"epoch": [0, 1], "loss": [3.0, 2.0], "val_loss": [3.2, 2.1]}
+        >>> figure = plot_history({"demo": history})
+    """
+    there = {
+        name.removeprefix(_VALIDATION): None
+        for history in histories.values()
+        for name in history
+        if name != "epoch"
+    }
+    chosen = list(metrics or (name for name in there if name != _SPEED))
+    unknown = [name for name in chosen if name not in there]
+    if unknown or not chosen:
+        raise ValueError(
+            f"`metrics` must be some of {', '.join(there) or 'none, as no epoch has ended'}. "
+            f"Received: {', '.join(unknown) or 'none'}"
+        )
+    columns = min(len(chosen), 3)
+    rows = -(-len(chosen) // columns)
+    figure = new_figure(3.6 * columns + 0.4, 3.0 * rows + 0.8)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[len(chosen) :]:
+        axes.set_axis_off()
+    styles = line_styles(len(histories))
+    for axes, metric in zip(grid.flat, chosen, strict=False):
+        for history, style in zip(histories.values(), styles, strict=True):
+            epochs = [epoch + 1 for epoch in history["epoch"]]
+            for prefix in ("", _VALIDATION):
+                if prefix + metric in history:
+                    kind = {} if prefix else {"marker": "", "linestyle": "-", "alpha": 0.6}
+                    axes.plot(epochs, history[prefix + metric], **{**style, **kind})
+        finish(axes, "epoch", _NAMES.get(metric, metric))
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        if metric == "perplexity":
+            axes.set_yscale("log")
+    _add_legend(figure, list(histories), styles)
+    set_title(figure, title)
+    return figure
+
+
+def _add_legend(figure: Figure, names: Sequence[str], styles: Sequence[Mapping[str, Any]]) -> None:
+    """Tells the runs apart, and the training from the validation."""
+    texts, families = readable(names)
+    handles = [Line2D([], [], color="0.4", alpha=0.6, label="training")]
+    handles += [
+        Line2D([], [], label=f"{name}, validation", **style)
+        for name, style in zip(texts, styles, strict=True)
+    ]
+    legend = figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(handles), 3),
+        frameon=False,
+        prop={"family": families},
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
