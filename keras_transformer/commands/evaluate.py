@@ -1,51 +1,185 @@
-"""`keras-transformer evaluate`: BLEU and chrF on parallel corpora."""
+"""`keras-transformer evaluate`: systems measured on parallel corpora, and compared."""
 
-from collections.abc import Sequence
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
     add_checkpoint_option,
-    add_corpora_argument,
     add_decoding_options,
     add_model_argument,
     given_decoding_options,
-    open_quietly,
     read_corpora,
+    short_names,
 )
 from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.commands.quiet import load_tensorflow
+from keras_transformer.commands.systems import Translated, is_stored, split_systems
 from keras_transformer.console import write_result
+
+if TYPE_CHECKING:
+    from keras_transformer.evaluation import Evaluation
+
+_METRICS = ("bleu", "chrf")
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
-    add_model_argument(parser)
-    add_corpora_argument(parser)
+    add_model_argument(parser, ", or a file of stored translations")
+    parser.add_argument(
+        "corpus",
+        metavar="CORPUS",
+        nargs="+",
+        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files. "
+        "Systems that stand before the first corpus are compared with MODEL.",
+    )
     parser.add_argument(
         "--tokenize",
         default="13a",
         help='sacreBLEU\'s tokenizer; "none" for text that is tokenised already.',
     )
+    parser.add_argument(
+        "--metrics",
+        nargs="+",
+        choices=[*_METRICS, "ter"],
+        default=list(_METRICS),
+        help="Which of sacreBLEU's metrics.",
+    )
+    _add_report_options(parser)
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     return parser.parse_args(arguments)
 
 
+def _add_report_options(parser: Parser) -> None:
+    group = parser.add_argument_group("report")
+    group.add_argument(
+        "--details",
+        action="store_true",
+        help="Tell confidence intervals, perplexity, speed, scores by length and by frequency of "
+        "words, and sentences to look at.",
+    )
+    group.add_argument("--json", action="store_true", help="Write all of it for machines.")
+    group.add_argument("--html", metavar="FILE", help="Write all of it as a page, too.")
+    group.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="Resampled corpora of the bootstrap."
+    )
+    group.add_argument(
+        "--count_in",
+        metavar="CORPUS",
+        help="Where words are counted, such as the training corpus; by default the references.",
+    )
+    group.add_argument(
+        "--comet",
+        nargs="?",
+        const="comet-score",
+        metavar="PROGRAM",
+        help="Score with COMET, by its own program; give its path if it is elsewhere.",
+    )
+    group.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="Of the corpora, if no system is a run or an export that tells.",
+    )
+
+
 def _run(arguments: Namespace) -> None:
-    from keras_transformer.evaluation import require_tokenizer, score_corpus
+    load_tensorflow()
+    from keras_transformer.evaluation import as_page, as_text, require_tokenizer, score_corpus
+    from keras_transformer.evaluation.comet import require_comet
+    from keras_transformer.files import write_atomically
 
     require_tokenizer(arguments.tokenize)
-    translator = open_quietly(
-        [arguments.model], arguments.checkpoint, given_decoding_options(arguments)
-    )
-    for spec, sources, references in read_corpora(arguments.model, arguments.corpus):
-        translations = [best.text for best, *_ in translator.nbest(sources, progress=True)]
-        write_result(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
+    if arguments.comet is not None:
+        require_comet(arguments.comet)
+    paths, corpora = split_systems([arguments.model, *arguments.corpus])
+    options = given_decoding_options(arguments)
+    systems = [Translated(path, arguments.checkpoint, options) for path in paths]
+    if _is_plain(arguments, paths):
+        for spec, sources, references in read_corpora(_languages(arguments, paths), corpora):
+            translations, _ = systems[0].translate(sources)
+            write_result(f"{spec}: {score_corpus(translations, references, arguments.tokenize)}")
+        return
+    evaluations = []
+    for one in _evaluated(arguments, systems, _languages(arguments, paths), corpora):
+        evaluations.append(one)
+        if not arguments.json:
+            write_result(as_text(one, arguments.details))
+    if arguments.json:
+        write_result(json.dumps([one.to_dict() for one in evaluations], indent=2))
+    if arguments.html is not None:
+        write_atomically(arguments.html, as_page(evaluations).encode("utf-8", "replace"))
+
+
+def _is_plain(arguments: Namespace, paths: Sequence[str]) -> bool:
+    """Returns whether a line for each corpus is all that is asked for."""
+    asked = arguments.details, arguments.json, arguments.html, arguments.comet
+    return len(paths) == 1 and not any(asked) and tuple(arguments.metrics) == _METRICS
+
+
+def _languages(arguments: Namespace, paths: Sequence[str]) -> tuple[str, str]:
+    from keras_transformer.export.opening import languages_of
+
+    if arguments.languages is not None:
+        source, target = arguments.languages
+        return source, target
+    models = [path for path in paths if not is_stored(path)]
+    if not models:
+        raise ValueError(
+            "`languages` must be given where no system tells them, as in `--languages en de`. "
+            f"Received: {', '.join(paths)}"
+        )
+    return languages_of(models[0])
+
+
+def _evaluated(
+    arguments: Namespace,
+    systems: Sequence[Translated],
+    languages: tuple[str, str],
+    corpora: Sequence[str],
+) -> Iterator["Evaluation"]:
+    from keras_transformer.evaluation import System, evaluate
+    from keras_transformer.evaluation.comet import score_comet
+
+    names = short_names([system.path for system in systems])
+    thorough = arguments.details or arguments.json or arguments.html is not None
+    counted = None
+    if arguments.count_in is not None:
+        [(_, _, counted)] = read_corpora(languages, [arguments.count_in])
+    for spec, sources, references in read_corpora(languages, corpora):
+        found = []
+        for name, system in zip(names, systems, strict=True):
+            translations, seconds = system.translate(sources, timed=thorough)
+            perplexity = system.perplexity(sources, references) if thorough else None
+            found.append(System(name, translations, seconds if thorough else None, perplexity))
+        if arguments.comet is not None:
+            by_name = {one.name: one.translations for one in found}
+            scores = score_comet(by_name, sources, references, arguments.comet)
+            found = [
+                dataclasses.replace(one, comet=score)
+                for one, score in zip(found, scores, strict=True)
+            ]
+        yield evaluate(
+            spec,
+            sources,
+            references,
+            found,
+            arguments.metrics,
+            arguments.tokenize,
+            arguments.samples,
+            counted,
+        )
 
 
 COMMAND = Command(
     "evaluate",
-    summary="Measure BLEU and chrF of a run or an export on parallel corpora.",
-    usage="MODEL CORPUS [CORPUS ...] [options]",
+    summary="Measure runs, exports and stored translations on parallel corpora.",
+    details="One system gives a line with BLEU and chrF for each corpus. Several are compared with "
+    "the first one, with confidence intervals and a paired bootstrap test.",
+    usage="MODEL [SYSTEM ...] CORPUS ... [options]",
     example="runs/demo phrasebook:test",
     parse=_parse,
     run=_run,

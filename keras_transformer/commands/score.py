@@ -26,7 +26,10 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
 
 def _run(arguments: Namespace) -> None:
     translator = open_quietly([arguments.model], arguments.checkpoint, {})
-    for _, sources, targets in read_corpora(arguments.model, arguments.corpus):
+    from keras_transformer.export.opening import languages_of
+
+    languages = languages_of(arguments.model)
+    for _, sources, targets in read_corpora(languages, arguments.corpus):
         for score in translator.score(sources, targets, progress=True):
             line = "too long" if math.isnan(score.log_prob) else f"{score.log_prob:.4f}"
             if arguments.per_token and score.pieces:

@@ -51,14 +51,10 @@ def score_corpus(
     Reference:
         Post, "A Call for Clarity in Reporting BLEU Scores", arXiv 1804.08771.
     """
-    if len(hypotheses) != len(references) or not references:
-        raise ValueError(
-            "`hypotheses` and `references` must be as many lines, and at least one. Received: "
-            f"{len(hypotheses)} hypotheses, {len(references)} references"
-        )
+    require_as_many(hypotheses, references)
     from sacrebleu.metrics.chrf import CHRF
 
-    bleu = _bleu(tokenize)
+    bleu = make_bleu(tokenize)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
     chrf = CHRF().corpus_score(list(hypotheses), [list(references)])
     return CorpusScore(score.score, chrf.score, str(bleu.get_signature()))
@@ -76,10 +72,38 @@ def require_tokenizer(tokenize: str) -> None:
     Example:
         >>> require_tokenizer("zh")
     """
-    _bleu(tokenize)
+    make_bleu(tokenize)
 
 
-def _bleu(tokenize: str) -> "BLEU":
+def require_as_many(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Checks that there is a translation for each reference, and one at least.
+
+    Raises:
+        ValueError: If not.
+
+    Example:
+        >>> require_as_many(["ein Hund"], ["ein Hund"])
+    """
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            "`hypotheses` and `references` must be as many lines, and at least one. Received: "
+            f"{len(hypotheses)} hypotheses, {len(references)} references"
+        )
+
+
+def make_bleu(tokenize: str) -> "BLEU":
+    """Makes sacreBLEU's BLEU.
+
+    Args:
+        tokenize: As for `score_corpus`.
+
+    Raises:
+        ValueError: As from `require_tokenizer`.
+
+    Example:
+        >>> make_bleu("13a").tokenizer("a dog, a cat")
+        'a dog , a cat'
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     known = [*BLEU.TOKENIZERS]
