@@ -4,5 +4,7 @@
         -> TranslationBatches
 
 `PairPreprocessor` calls the tokenizers and the `PairFilter`; `fit_plan` makes the batch shapes
-beforehand. Only the tokenizers and `TranslationBatches.dataset` need more than NumPy.
+beforehand. `prepared` does the tokenizers' work once: then places of pairs take the same way, and
+`PreparedPairs` looks their ids up. Only the tokenizers and `TranslationBatches.dataset` need more
+than NumPy.
 """

@@ -6,19 +6,22 @@ and one unfinished batch of each shape.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.config.checks import require
-from keras_transformer.data.bucketing import Batch, BucketPlan, bucketed
+from keras_transformer.data.bucketing import BucketPlan, Shape, bucketed
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.filtering import Ids, Pair
 from keras_transformer.data.mixing import Mixture
+from keras_transformer.data.prepared.pairs import PreparedPairs
 from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.data.sharing import Sharing
+from keras_transformer.data.weights import weight_of
 from keras_transformer.streams.shuffling import shuffled
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     from keras_transformer.text.tokenizer import SubwordTokenizer
 
 IdArray = npt.NDArray[np.int32]
-# Inputs by name, and labels.
-Arrays = tuple[dict[str, IdArray], IdArray]
+# Inputs by name, labels, and the pairs' weights if they have any.
+Arrays = (
+    tuple[dict[str, IdArray], IdArray] | tuple[dict[str, IdArray], IdArray, npt.NDArray[np.float32]]
+)
 
 _ALONE = Sharing()
 
@@ -38,14 +43,15 @@ class TranslationBatches:
     """Batches for `model.fit`, from a corpus.
 
     A batch is `({"source": [batch, S], "target": [batch, T]}, labels [batch, T])`, int32 and padded
-    with 0: source is tokens and eos, target is bos and tokens, labels are tokens and eos.
+    with 0: source is tokens and eos, target is bos and tokens, labels are tokens and eos. Of a
+    corpus with weights, those of the pairs are a third part, `[batch]`, float32.
 
     Several workers each take a part of the corpus: the union of their batches is the global batch,
     which is what `plan` speaks of. A batch here is that of one worker, and a step of training;
     `dataset` cuts it for the worker's replicas.
 
     Args:
-        corpus: The pairs of lines.
+        corpus: The pairs of lines, or the places of prepared ones.
         preprocess: Makes ids of them.
         plan: The shapes of the global batch, from `fit_plan`.
         shuffle_buffer: Pairs that the shuffle holds in memory; 0 keeps the corpus's order.
@@ -66,7 +72,7 @@ class TranslationBatches:
     def __init__(
         self,
         corpus: Corpus | Mixture,
-        preprocess: PairPreprocessor,
+        preprocess: PairPreprocessor | PreparedPairs,
         plan: BucketPlan,
         *,
         shuffle_buffer: int = 200_000,
@@ -102,14 +108,23 @@ class TranslationBatches:
         kept = self.pairs / self.sharing.workers * counts["kept"] / max(1, counts.total())
         return round(kept * batches / batched)
 
-    def epoch(self, index: int) -> Iterator[Arrays]:
-        """Yields the batches of one epoch, those of all replicas, as NumPy arrays."""
+    def epoch(self, index: int, first_batch: int = 0) -> Iterator[Arrays]:
+        """Yields the batches of one epoch, those of all replicas, as NumPy arrays.
+
+        Args:
+            index: The epoch.
+            first_batch: Batches to pass over, of which no arrays are made.
+        """
         self._batches = self._batched_pairs = 0
         pairs, static = self._pairs(index), self.sharing.static_shapes
-        for batch in bucketed(pairs, self.sharing.plan(self.plan)):
+        plan = self.sharing.plan(self.plan)
+        for batch in bucketed(pairs, plan, self.preprocess.lengths):
             self._batches += 1
             self._batched_pairs += len(batch.pairs)
-            yield _arrays(batch, batch.shape.batch if static else len(batch.pairs))
+            if self._batches > first_batch:
+                rows = batch.shape.batch if static else len(batch.pairs)
+                read = self.preprocess.read(batch.pairs)
+                yield _arrays(read, batch.shape, rows, self.corpus.weighted)
         self._length = self._batches
 
     def batch_at(self, epoch: int, index: int) -> Arrays:
@@ -129,7 +144,7 @@ class TranslationBatches:
 
     def described(self, epoch: int, index: int) -> dict[str, Any]:
         """Returns one batch of an epoch as plain values, with its text, to be looked at."""
-        inputs, labels = self.batch_at(epoch, index)
+        inputs, labels, *weights = self.batch_at(epoch, index)
         source_tokenizer, target_tokenizer = self.preprocess.tokenizers
         return {
             "batch": index,
@@ -137,6 +152,7 @@ class TranslationBatches:
             "target": _lines(target_tokenizer, labels),
             "source_ids": inputs["source"].tolist(),
             "target_ids": labels.tolist(),
+            **({"weights": weights[0].tolist()} if weights else {}),
         }
 
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
@@ -161,16 +177,17 @@ class TranslationBatches:
         def batches() -> Iterator[Arrays]:
             index = next(epochs)
             first = first_batch if index == first_epoch else 0
-            for batch in itertools.islice(self.epoch(index), first, None):
+            for batch in self.epoch(index, first):
                 yield from replica_parts(batch, self.sharing.replicas)
 
         ids = tf.TensorSpec([None, None], tf.int32)
-        signature = ({"source": ids, "target": ids}, ids)
+        weights = [tf.TensorSpec([None], tf.float32)] if self.corpus.weighted else []
+        signature = ({"source": ids, "target": ids}, ids, *weights)
         dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
         return dataset.with_options(untuned())
 
-    def _pairs(self, epoch: int) -> Iterator[Pair]:
-        """Yields this worker's pairs of ids of one epoch, in the order of that epoch."""
+    def _pairs(self, epoch: int) -> Iterator[Any]:
+        """Yields this worker's pairs of one epoch, in its order, as `preprocess` gives them."""
         rng = np.random.default_rng([self.seed, epoch])
         lines = shuffled(self.corpus.epoch(epoch), self.shuffle_buffer, rng)
         # The part is taken after the shuffle. Taken by places in the corpus, the part of one of two
@@ -211,16 +228,14 @@ def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:
         >>> [labels.tolist() for _, labels in replica_parts(({}, ids), 2)]
         [[[5, 3], [7, 3]], [[6, 3], [0, 0]]]
     """
-    inputs, labels = batch
-    missing = -len(labels) % replicas
+    missing = -len(batch[1]) % replicas
 
-    def filled(ids: IdArray) -> IdArray:
-        return np.pad(ids, ((0, missing), (0, 0)), constant_values=PAD_ID)
+    def filled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.pad(array, [(0, missing), (0, 0)][: array.ndim], constant_values=PAD_ID)
 
-    inputs, labels = {name: filled(ids) for name, ids in inputs.items()}, filled(labels)
+    whole = _each(filled, batch)
     for replica in range(replicas):
-        rows = slice(replica, None, replicas)
-        yield {name: ids[rows] for name, ids in inputs.items()}, labels[rows]
+        yield _each(operator.itemgetter(slice(replica, None, replicas)), whole)
 
 
 def padding_fraction(batches: Iterable[Arrays]) -> float:
@@ -232,7 +247,7 @@ def padding_fraction(batches: Iterable[Arrays]) -> float:
         0.5
     """
     positions = tokens = 0
-    for inputs, _ in batches:
+    for inputs, *_ in batches:
         for ids in inputs.values():
             positions += ids.size
             tokens += int(np.count_nonzero(ids))
@@ -243,14 +258,27 @@ def _lines(tokenizer: "SubwordTokenizer", ids: IdArray) -> list[str]:
     return [line.decode("utf-8", "replace") for line in tokenizer.detokenize(ids).numpy()]
 
 
-def _arrays(batch: Batch, rows: int) -> Arrays:
+def _each(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], batch: Arrays) -> Arrays:
+    """Applies a function to each array of a batch."""
+    inputs = {name: function(ids) for name, ids in batch[0].items()}
+    if len(batch) == 2:
+        return inputs, function(batch[1])
+    return inputs, function(batch[1]), function(batch[2])
+
+
+def _arrays(pairs: Sequence[Pair], shape: Shape, rows: int, weighted: bool) -> Arrays:
     """Pads a batch to `rows` rows of its shape."""
-    sources, targets = zip(*batch.pairs, strict=True)
-    labels = _padded(targets, rows, batch.shape.target)
+    sources, targets = zip(*pairs, strict=True)
+    labels = _padded(targets, rows, shape.target)
     target = np.full_like(labels, PAD_ID)
     target[: len(targets), 0] = BOS_ID
     target[:, 1:] = np.where(labels[:, :-1] == EOS_ID, PAD_ID, labels[:, :-1])
-    return {"source": _padded(sources, rows, batch.shape.source), "target": target}, labels
+    inputs = {"source": _padded(sources, rows, shape.source), "target": target}
+    if not weighted:
+        return inputs, labels
+    weights = np.zeros(rows, np.float32)
+    weights[: len(pairs)] = [weight_of(pair) for pair in pairs]
+    return inputs, labels, weights
 
 
 def _padded(sequences: Sequence[Ids], rows: int, length: int) -> IdArray:

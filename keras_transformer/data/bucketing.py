@@ -7,15 +7,16 @@ exact dynamic programme finds the least padding.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.data.filtering import Pair
+Item = TypeVar("Item")
 
 
 class Shape(NamedTuple):
@@ -27,9 +28,9 @@ class Shape(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """At most `shape.batch` pairs that fit in `shape`."""
+    """At most `shape.batch` pairs that fit in `shape`; or what stands for pairs."""
 
-    pairs: list[Pair]
+    pairs: list[Any]
     shape: Shape
 
 
@@ -118,14 +119,29 @@ class BucketPlan:
         )
 
 
-def bucketed(pairs: Iterable[Pair], plan: BucketPlan) -> Iterator[Batch]:
+def lengths_of(pair: tuple[Sized, Sized]) -> tuple[int, int]:
+    """Returns the lengths of source and target.
+
+    Example:
+        >>> lengths_of(([5, 3], [6, 6, 3]))
+        (2, 3)
+    """
+    return len(pair[0]), len(pair[1])
+
+
+def bucketed(
+    pairs: Iterable[Item],
+    plan: BucketPlan,
+    lengths: Callable[[Any], tuple[int, int]] = lengths_of,
+) -> Iterator[Batch]:
     """Groups pairs by shape.
 
     The number of batches and their shapes depend on the pairs only, not on their order.
 
     Args:
-        pairs: Token ids of source and target, eos included.
+        pairs: Token ids of source and target, eos included; or anything that stands for pairs.
         plan: The shapes.
+        lengths: Tells the lengths of source and target.
 
     Yields:
         Full batches as the stream fills them, then what is left over, packed into few batches.
@@ -135,11 +151,14 @@ def bucketed(pairs: Iterable[Pair], plan: BucketPlan) -> Iterator[Batch]:
         >>> [len(batch.pairs) for batch in bucketed([([5, 3], [6, 3])] * 5, plan)]
         [2, 2, 1]
     """
-    groups: dict[Shape, list[Pair]] = defaultdict(list)
+    groups: dict[Shape, list[Item]] = defaultdict(list)
+    # Few pairs have lengths that none before had.
+    shape_of = functools.cache(plan.shape_of)
     for pair in pairs:
-        shape = plan.shape_of(len(pair[0]), len(pair[1]))
-        groups[shape].append(pair)
-        if len(groups[shape]) == shape.batch:
+        shape = shape_of(*lengths(pair))
+        group = groups[shape]
+        group.append(pair)
+        if len(group) == shape.batch:
             yield Batch(groups.pop(shape), shape)
     yield from _packed([Batch(group, shape) for shape, group in groups.items()], plan)
 

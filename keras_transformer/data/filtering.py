@@ -48,9 +48,32 @@ class PairFilter:
 
     def keeps(self, pair: Pair) -> bool:
         """Tells whether to keep a pair, and counts it."""
-        verdict = self._verdict(len(pair[0]), len(pair[1]))
-        self.counts[verdict] += 1
-        return verdict == "kept"
+        return bool(self.kept([(len(pair[0]), len(pair[1]))])[0])
+
+    def kept(self, lengths: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Tells which of many pairs to keep, and counts them.
+
+        Args:
+            lengths: Of source and target, eos included; shape [pairs, 2].
+
+        Returns:
+            Whether to keep each pair, shape [pairs].
+
+        Example:
+            >>> PairFilter(max_length=4).kept([(2, 2), (1, 2), (2, 5)]).tolist()
+            [True, False, False]
+        """
+        shorter, longer = np.sort(lengths, axis=1).T
+        faults = {"empty": shorter <= 1, "too_long": longer > self.max_length}
+        if self.max_ratio is not None:
+            faults["ratio"] = longer - 1 > self.max_ratio * (shorter - 1)
+        kept = np.ones(len(shorter), bool)
+        # A pair counts for the first of its faults.
+        for fault, has_it in faults.items():
+            self.counts[fault] += int(np.count_nonzero(kept & has_it))
+            kept &= ~has_it
+        self.counts["kept"] += int(np.count_nonzero(kept))
+        return kept
 
     def summary(self) -> str:
         """Says in one line what was kept and what was dropped."""
@@ -79,13 +102,3 @@ class PairFilter:
                 f"No pair of {corpus} is left to {purpose}; choose another corpus, or a larger "
                 f"`max_length`. Received: {self.summary()}"
             )
-
-    def _verdict(self, source_length: int, target_length: int) -> str:
-        shorter, longer = sorted((source_length, target_length))
-        if shorter <= 1:
-            return "empty"
-        if longer > self.max_length:
-            return "too_long"
-        if self.max_ratio is not None and longer - 1 > self.max_ratio * (shorter - 1):
-            return "ratio"
-        return "kept"

@@ -48,7 +48,7 @@ def fit_plan(
     require(sample >= 1, "sample", "at least 1", sample)
     usable = preprocess.new_filter()
     lines = sampled(corpus, sample, np.random.default_rng(seed))
-    lengths = [(len(source), len(target)) for source, target in preprocess(lines, usable, (seed,))]
+    lengths = list(map(preprocess.lengths, preprocess(lines, usable, (seed,))))
     usable.require_any(corpus.name)
     plan = BucketPlan.fit(lengths, tokens=batch_tokens, max_length=preprocess.max_length)
     return plan, usable.summary()

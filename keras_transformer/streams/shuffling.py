@@ -33,9 +33,7 @@ def shuffled(items: Iterable[Item], buffer_size: int, rng: np.random.Generator) 
     stream = iter(items)
     buffer = list(itertools.islice(stream, buffer_size))
     if buffer:
-        places = _places(len(buffer), rng)
-        for item in stream:
-            place = next(places)
+        for item, place in zip(stream, _places(len(buffer), rng), strict=False):
             yield buffer[place]
             buffer[place] = item
         for place in rng.permutation(len(buffer)).tolist():
