@@ -2,7 +2,8 @@
 
 Encoder and decoder, and the residual connections in them (3.1); attention (3.2.1, 3.2.2), its two
 uses and their masks (3.2.3); the feed-forward network (3.3); embeddings and logits (3.4); positions
-(3.5).
+(3.5). Last, what is beyond the paper's model: restricted self-attention, which its Section 4
+proposes, and the scores and alignments that attention had before.
 """
 
 # The paper's order in place of the alphabet's.
@@ -25,6 +26,23 @@ from keras_transformer.layers.positional_encoding import (
     LearnedPositionalEncoding,
     PositionalSum,
 )
+from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.scores import (
+    AdditiveScore,
+    DotScore,
+    GeneralScore,
+    ConcatScore,
+    LocationScore,
+    ScaledDotScore,
+    CosineScore,
+)
+from keras_transformer.layers.alignments import (
+    SoftAlignment,
+    LocalMonotonicAlignment,
+    LocalPredictiveAlignment,
+    HardAlignment,
+    GumbelAlignment,
+)
 
 __all__ = [
     "Encoder",
@@ -44,4 +62,17 @@ __all__ = [
     "SinusoidalPositionalEncoding",
     "LearnedPositionalEncoding",
     "PositionalSum",
+    "RestrictedSelfAttention",
+    "AdditiveScore",
+    "DotScore",
+    "GeneralScore",
+    "ConcatScore",
+    "LocationScore",
+    "ScaledDotScore",
+    "CosineScore",
+    "SoftAlignment",
+    "LocalMonotonicAlignment",
+    "LocalPredictiveAlignment",
+    "HardAlignment",
+    "GumbelAlignment",
 ]

@@ -9,17 +9,17 @@ use `length` for the queries' length and `memory_length` for that of keys and va
 """
 
 import itertools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_transformer.layers.cache import empty_cache, write
 from keras_transformer.layers.initializers import PROJECTION_GAIN, FusedGlorotUniform
+from keras_transformer.layers.masks import masked_softmax
 from keras_transformer.layers.rows import as_rows
+from keras_transformer.layers.scores import make_score, scaled_dot
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
 
@@ -57,13 +57,33 @@ def scaled_dot_product_attention(
     Reference:
         "Attention Is All You Need", Section 3.2.1.
     """
-    scale = 1.0 / math.sqrt(query.shape[-1])
-    logits = ops.matmul(query * scale, ops.swapaxes(key, -2, -1))
-    logits = ops.cast(logits, "float32")
-    if mask is not None:
-        # Finite, so that a fully masked row gives no NaN.
-        logits = ops.where(mask, logits, np.finfo(np.float32).min)
-    weights = ops.cast(ops.softmax(logits), value.dtype)
+    return attend(scaled_dot(query, key), value, mask, dropout, training)
+
+
+def attend(
+    logits: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: Callable[..., Tensor] | None = None,
+    training: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Computes softmax(logits) V, whatever score the logits are of.
+
+    Args:
+        logits: float32 `[..., length, memory_length]`.
+        value: float `[..., memory_length, value_dim]`.
+        mask: As in `scaled_dot_product_attention`, broadcastable to the logits.
+        dropout: As there.
+        training: As there.
+
+    Returns:
+        The attended values `[..., length, value_dim]` and the weights
+        `[..., length, memory_length]` before dropout, both of the values' dtype.
+
+    Example:
+        >>> output, weights = attend(keras.ops.zeros((1, 2, 3)), keras.ops.ones((1, 3, 4)))
+    """
+    weights = ops.cast(masked_softmax(logits, mask), value.dtype)
     kept = weights if dropout is None else dropout(weights, training=training)
     return ops.matmul(kept, value), weights
 
@@ -71,27 +91,40 @@ def scaled_dot_product_attention(
 class MultiHeadAttention(keras.layers.Layer):
     """MultiHead(Q, K, V), of which self-attention and cross-attention are two uses.
 
-    Projections have no bias, as in the paper. The W_i^Q, W_i^K and W_i^V of all heads that read the
-    same input are one matrix, side by side.
+    Projections have no bias by default, as in the paper. The W_i^Q, W_i^K and W_i^V of all heads
+    that read the same input are one matrix, side by side.
 
     Args:
         num_heads: h.
         key_dim: d_k, width of a query or key in one head.
         value_dim: d_v, width of a value in one head.
         dropout: Dropout rate of the attention weights.
+        use_bias: Add a bias in each projection.
+        score: Name of the score, of `layers/scores.py`; the paper's is the scaled dot product. What
+            it learns is shared by the heads, since each has its own projections already.
 
     Reference:
         "Attention Is All You Need", Section 3.2.2.
     """
 
     def __init__(
-        self, num_heads: int, key_dim: int, value_dim: int, dropout: float = 0.0, **kwargs: Any
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int,
+        dropout: float = 0.0,
+        use_bias: bool = False,
+        score: str = "scaled_dot",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim
         self.dropout = dropout
+        self.use_bias = use_bias
+        self.score_name = score
+        self.score = make_score(score, units=key_dim, dtype=self.dtype_policy, name="score")
         self.weights_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def get_config(self) -> dict[str, Any]:
@@ -101,6 +134,8 @@ class MultiHeadAttention(keras.layers.Layer):
             "key_dim": self.key_dim,
             "value_dim": self.value_dim,
             "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "score": self.score_name,
         }
 
     def _projection(self, *head_dims: int, name: str) -> keras.layers.Dense:
@@ -108,16 +143,18 @@ class MultiHeadAttention(keras.layers.Layer):
         widths = [self.num_heads * dim for dim in head_dims]
         return keras.layers.Dense(
             sum(widths),
-            use_bias=False,
+            use_bias=self.use_bias,
             kernel_initializer=FusedGlorotUniform(widths, gain=PROJECTION_GAIN),
             dtype=self.dtype_policy,
             name=name,
         )
 
-    def _build_output(self, d_model: int) -> None:
-        """Makes W^O."""
+    def _build_heads(self, d_model: int) -> None:
+        """Makes what follows the projections: the score, and W^O."""
+        heads = (None, self.num_heads, None, self.key_dim)
+        self.score.build(heads, heads)
         self.output_projection = keras.layers.Dense(
-            d_model, use_bias=False, dtype=self.dtype_policy, name="output"
+            d_model, use_bias=self.use_bias, dtype=self.dtype_policy, name="output"
         )
         self.output_projection.build((None, None, self.num_heads * self.value_dim))
 
@@ -146,11 +183,12 @@ class MultiHeadAttention(keras.layers.Layer):
         attention_mask: Tensor | None,
         training: bool | None,
     ) -> tuple[Tensor, Tensor]:
-        """Computes Concat(head_1, ..., head_h) W^O.
+        """Computes MultiHead(Q, K, V) of projections.
 
         Args:
             query: The Q W_i^Q of all heads, float `[batch, heads, length, key_dim]`.
-            key: The K W_i^K, float `[batch, heads, memory_length, key_dim]`.
+            key: The K W_i^K as the score projects them, float
+                `[batch, heads, memory_length, key_dim]`.
             value: The V W_i^V, float `[batch, heads, memory_length, value_dim]`.
             attention_mask: As in a call.
             training: As in a call.
@@ -158,14 +196,16 @@ class MultiHeadAttention(keras.layers.Layer):
         Returns:
             float `[batch, length, d_model]` and the weights of all heads.
         """
-        heads, weights = scaled_dot_product_attention(
-            query, key, value, attention_mask, self.weights_dropout, training
-        )
+        logits = self.score.logits(query, key)
+        heads, weights = attend(logits, value, attention_mask, self.weights_dropout, training)
+        return self._concat(heads), weights
+
+    def _concat(self, heads: Tensor) -> Tensor:
+        """Computes Concat(head_1, ..., head_h) W^O of `[batch, heads, length, value_dim]`."""
         # A row for each position, with its heads side by side.
         concat = ops.reshape(_swap_heads_and_length(heads), (-1, self.num_heads * self.value_dim))
         output = self.output_projection(concat)
-        output = ops.reshape(output, (-1, ops.shape(query)[2], self.output_projection.units))
-        return output, weights
+        return ops.reshape(output, (-1, ops.shape(heads)[2], self.output_projection.units))
 
     def _weights_shape(self, x_shape: Shape, memory_shape: Shape) -> Shape:
         return (x_shape[0], self.num_heads, x_shape[1], memory_shape[1])
@@ -180,6 +220,8 @@ class SelfAttention(MultiHeadAttention):
         key_dim: d_k, width of a query or key in one head.
         value_dim: d_v, width of a value in one head.
         dropout: Dropout rate of the attention weights.
+        use_bias: Add a bias in each projection.
+        score: Name of the score.
 
     Call arguments:
         x: float `[batch, length, d_model]`.
@@ -200,20 +242,30 @@ class SelfAttention(MultiHeadAttention):
         the decoder.
     """
 
+    # Whether a step writes over that of an earlier token in the cache.
+    reuses_slots = False
+
     def build(self, input_shape: Shape) -> None:
         self._widths = (self.key_dim, self.key_dim, self.value_dim)
         self.query_key_value = self._projection(*self._widths, name="query_key_value")
         self.query_key_value.build(input_shape)
-        self._build_output(input_shape[-1])
+        self._build_heads(input_shape[-1])
 
     def call(
         self, x: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
     ) -> tuple[Tensor, Tensor]:
+        return self._multi_head(*self._query_key_value(x), attention_mask, training)
+
+    def _query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = self._project_to_heads(self.query_key_value, x, *self._widths)
-        return self._multi_head(query, key, value, attention_mask, training)
+        return query, self.score.project_keys(key), value
 
     def compute_output_shape(self, input_shape: Shape) -> tuple[Shape, Shape]:
         return input_shape, self._weights_shape(input_shape, input_shape)
+
+    def weights_matrix(self, weights: Tensor) -> Tensor:
+        """Returns the weights of a call as a matrix of queries and keys."""
+        return weights
 
     def empty_cache(self, batch_size: int | Tensor, slots: int | Tensor) -> tuple[Tensor, ...]:
         """Returns keys and values of no token yet, for `step`; see `cache.empty_cache`."""
@@ -238,8 +290,12 @@ class SelfAttention(MultiHeadAttention):
             The output `[batch, beam, d_model]`, the weights `[batch, heads, beam, slots]` and the
             cache with the tokens in it.
         """
-        query, *new = self._project(self.query_key_value, x, *self._widths)
-        key, value = (write(old, heads, slots) for old, heads in zip(cache, new, strict=True))
+        query, key, value = self._project(self.query_key_value, x, *self._widths)
+        new = (self.score.project_keys(key), value)
+        key, value = (
+            write(old, heads, slots, self.reuses_slots)
+            for old, heads in zip(cache, new, strict=True)
+        )
         output, weights = self._multi_head(
             _swap_heads_and_length(query), key, value, attention_mask, training=False
         )
@@ -255,6 +311,8 @@ class CrossAttention(MultiHeadAttention):
         key_dim: d_k, width of a query or key in one head.
         value_dim: d_v, width of a value in one head.
         dropout: Dropout rate of the attention weights.
+        use_bias: Add a bias in each projection.
+        score: Name of the score.
 
     Call arguments:
         x: float `[batch, length, d_model]`.
@@ -280,7 +338,7 @@ class CrossAttention(MultiHeadAttention):
         self.query.build(x_shape)
         self.key_value = self._projection(self.key_dim, self.value_dim, name="key_value")
         self.key_value.build(memory_shape)
-        self._build_output(x_shape[-1])
+        self._build_heads(x_shape[-1])
 
     def call(
         self,
@@ -301,11 +359,11 @@ class CrossAttention(MultiHeadAttention):
             memory: float `[batch, memory_length, d_model]`.
 
         Returns:
-            Keys `[batch, heads, memory_length, key_dim]` and values
+            Keys `[batch, heads, memory_length, key_dim]`, as the score projects them, and values
             `[batch, heads, memory_length, value_dim]`.
         """
         key, value = self._project_to_heads(self.key_value, memory, self.key_dim, self.value_dim)
-        return key, value
+        return self.score.project_keys(key), value
 
     def attend(
         self,

@@ -4,6 +4,9 @@ A cache holds a slot for each hypothesis of each step: slot `index * beam + i` i
 i at step `index`. No slot is ever moved. When a beam search lets its hypotheses change places, the
 attention mask alone says anew whose past each slot is, so that reordering costs a row of booleans
 in place of all keys and values.
+
+Where attention is restricted to a window, a step takes the slots of the one that leaves the window:
+the slots are those of step `index % window`.
 """
 
 from collections.abc import Iterable
@@ -65,13 +68,14 @@ def newest_slots(
     return ops.stack([sentence, head, index * beam_size + hypothesis], axis=-1)
 
 
-def write(cache: Tensor, new: Tensor, slots: Tensor) -> Tensor:
-    """Writes the heads of one step into slots that are zero.
+def write(cache: Tensor, new: Tensor, slots: Tensor, reused: bool = False) -> Tensor:
+    """Writes the heads of one step into slots.
 
     Args:
         cache: float `[batch, heads, slots, width]`.
         new: float `[batch, beam, heads, width]`.
         slots: int32 `[batch, beam, heads, 3]`, from `newest_slots`.
+        reused: Whether these slots may hold an earlier step; otherwise they are zero.
 
     Returns:
         The cache with `new` in those slots.
@@ -88,7 +92,11 @@ def write(cache: Tensor, new: Tensor, slots: Tensor) -> Tensor:
         # A cache that grows is TensorFlow's alone. `ops.slice_update` is XLA's op there, which the
         # stock TF Serving does not run, and the kernels of `ops.scatter_update` and of a select
         # copy the whole cache; this one adds in place where nobody else holds the cache.
-        return tf.raw_ops.ScatterNdNonAliasingAdd(input=cache, indices=slots, updates=new)
+        add = tf.raw_ops.ScatterNdNonAliasingAdd
+        if reused:
+            # First to zero, because adding the difference would round.
+            cache = add(input=cache, indices=slots, updates=-tf.gather_nd(cache, slots))
+        return add(input=cache, indices=slots, updates=new)
     return ops.slice_update(cache, (0, 0, slots[0, 0, 0, 2], 0), ops.transpose(new, (0, 2, 1, 3)))
 
 

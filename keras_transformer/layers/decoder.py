@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.attention import CrossAttention, SelfAttention
+from keras_transformer.layers.attention import CrossAttention
 from keras_transformer.layers.blocks import Block
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
@@ -45,7 +45,7 @@ class DecoderLayer(Block):
 
     def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        self.self_attention = self._attention(SelfAttention, "self_attention")
+        self.self_attention = self._self_attention(causal=True)
         self.self_attention_residual = self._residual("self_attention_residual")
         self.cross_attention = self._attention(CrossAttention, "cross_attention")
         self.cross_attention_residual = self._residual("cross_attention_residual")
@@ -167,7 +167,7 @@ class Decoder(Block):
         super().__init__(config, **kwargs)
         self.layers = [
             DecoderLayer(config, dtype=self.dtype_policy, name=f"layer_{i}")
-            for i in range(self.config.num_layers)
+            for i in range(self.config.decoder_layers)
         ]
         self.final_norm = self._final_norm()
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_transformer.config import TransformerConfig
-from keras_transformer.layers.attention import SelfAttention
 from keras_transformer.layers.blocks import Block
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
@@ -37,7 +36,7 @@ class EncoderLayer(Block):
 
     def __init__(self, config: TransformerConfig | Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
-        self.self_attention = self._attention(SelfAttention, "self_attention")
+        self.self_attention = self._self_attention(causal=False)
         self.self_attention_residual = self._residual("self_attention_residual")
         self.feed_forward = self._feed_forward()
         self.feed_forward_residual = self._residual("feed_forward_residual")

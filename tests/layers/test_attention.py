@@ -114,6 +114,30 @@ def test_projections_have_no_bias_and_the_fused_shapes():
     }
 
 
+@pytest.mark.parametrize("score", ["dot", "general", "cosine", "additive"])
+def test_weights_are_the_softmax_of_another_score(score):
+    layer = make_cross_attention(score=score)
+    for variable in layer.score.weights:
+        variable.assign(GENERATOR.normal(size=variable.shape))
+    parts = {"/".join(v.path.split("/")[-2:]): to_numpy(v) for v in layer.weights}
+    width = HEADS * KEY_DIM
+    query = X @ parts["query/kernel"]
+    key = MEMORY @ parts["key_value/kernel"][:, :width]
+    mask = to_numpy(PaddingMask()(SOURCE))
+    _, weights = layer(X, MEMORY, attention_mask=mask)
+    for row, head in np.ndindex(len(X), HEADS):
+        part = slice(head * KEY_DIM, (head + 1) * KEY_DIM)
+        logits = [
+            [
+                references.SCORES[score](s, h, place, parts)
+                for place, h in enumerate(key[row, :, part])
+            ]
+            for s in query[row, :, part]
+        ]
+        expected = softmax(np.where(mask[row, 0], logits, -1e30))
+        np.testing.assert_allclose(to_numpy(weights)[row, head], expected, atol=1e-5)
+
+
 def test_permuting_the_memory_permutes_the_weights_and_leaves_the_output():
     layer = make_cross_attention()
     order = GENERATOR.permutation(MEMORY.shape[1])

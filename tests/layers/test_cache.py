@@ -66,6 +66,33 @@ def test_write_in_a_loop_takes_a_step_that_is_a_tensor():
     np.testing.assert_array_equal(to_numpy(cache), written(range(STEPS)))
 
 
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_step_takes_the_slots_of_an_earlier_one(grows):
+    """Not a bit of what was there stays, though what comes is small beside it."""
+    smaller = NEW * np.reshape([1e0, 1e-3, 1e-6, 1e-9], (STEPS, 1, 1, 1, 1)).astype("float32")
+    if grows and keras.backend.backend() != "tensorflow":
+        pytest.skip("caches grow on TensorFlow alone")
+
+    def body(step, cache):
+        new = ops.take(smaller, step, axis=0)
+        return step + 1, write(cache, new, slots_of(step % 2), reused=True)
+
+    def run(cache):
+        start = ops.zeros((), "int32"), cache
+        return ops.while_loop(lambda step, cache: step < STEPS, body, start)[1]
+
+    if grows:
+        import tensorflow as tf
+
+        run = tf.function(run, input_signature=[tf.TensorSpec((None, HEADS, None, WIDTH))])
+    (cache,) = empty_cache(BATCH, HEADS, 2 * BEAM, (WIDTH,), "float32")
+    expected = np.zeros((BATCH, HEADS, 2 * BEAM, WIDTH), "float32")
+    for step in (2, 3):
+        for hypothesis in range(BEAM):
+            expected[:, :, step % 2 * BEAM + hypothesis] = smaller[step, :, hypothesis]
+    np.testing.assert_array_equal(to_numpy(run(cache)), expected)
+
+
 @pytest.mark.parametrize("rows", [[0, 1, 2], [2, 0], [1], []], ids=str)
 @pytest.mark.parametrize("slots", [4, 7])
 def test_resize_keeps_rows_and_adds_empty_slots(rows, slots):

@@ -32,8 +32,25 @@ MEMORY = GENERATOR.normal(size=(2, 6, 8)).astype("float32")
 HIDDEN, SELF, CROSS = (2, 4, 8), (2, 2, 4, 4), (2, 2, 4, 6)
 
 
-def attention(attention_class):
-    return lambda **kw: attention_class(2, key_dim=3, value_dim=5, **kw)
+WINDOW = (2, 2, 4, 3)
+LOGITS = GENERATOR.normal(size=(2, 4, 6)).astype("float32")
+MASK = np.array([[[True] * 6], [[True] * 3 + [False] * 3]])
+ALIGNED, POSITION = (2, 4, 6), np.array([[0, 1, 2, 3]] * 2, "int32")
+
+
+def attention(attention_class, **options):
+    return lambda **kw: attention_class(2, key_dim=3, value_dim=5, **options, **kw)
+
+
+def score(score_class, *sizes):
+    """Of queries and keys of one width, as some scores need."""
+    shapes, dtypes = ((2, 4, 6),), ("float32",)
+    return Case(lambda **kw: score_class(*sizes, **kw), (X, MEMORY), shapes, dtypes)
+
+
+def alignment(alignment_class, *sizes):
+    inputs = (LOGITS, MASK, X, POSITION)
+    return Case(lambda **kw: alignment_class(*sizes, **kw), inputs, (ALIGNED,))
 
 
 CASES = {
@@ -72,6 +89,21 @@ CASES = {
         (X, MEMORY),
         (HIDDEN, SELF, SELF, CROSS, CROSS),
     ),
+    "RestrictedSelfAttention": Case(
+        attention(layers.RestrictedSelfAttention, window=3), (X,), (HIDDEN, WINDOW)
+    ),
+    "AdditiveScore": score(layers.AdditiveScore, 5),
+    "DotScore": score(layers.DotScore),
+    "GeneralScore": score(layers.GeneralScore),
+    "ConcatScore": score(layers.ConcatScore, 5),
+    "LocationScore": score(layers.LocationScore, 7),
+    "ScaledDotScore": score(layers.ScaledDotScore),
+    "CosineScore": score(layers.CosineScore),
+    "SoftAlignment": alignment(layers.SoftAlignment),
+    "LocalMonotonicAlignment": alignment(layers.LocalMonotonicAlignment, 2),
+    "LocalPredictiveAlignment": alignment(layers.LocalPredictiveAlignment, 5, 2),
+    "HardAlignment": alignment(layers.HardAlignment),
+    "GumbelAlignment": alignment(layers.GumbelAlignment),
 }
 
 every_layer = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
