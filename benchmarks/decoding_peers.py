@@ -17,6 +17,7 @@ from keras import ops
 from keras_transformer import DecodingConfig, Transformer
 from keras_transformer.decoding import search_translations
 from keras_transformer.export.ctranslate2 import export_ctranslate2
+from keras_transformer.export.huggingface import marian_options, marian_weights
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.translation.translator import Translator
 
@@ -97,8 +98,11 @@ def marian(model: Transformer, threads: int) -> Translate:
 
     torch.set_num_threads(threads)
     transformers.logging.set_verbosity_error()
-    twin = transformers.MarianMTModel(_marian_config(model, transformers)).eval()
-    twin.load_state_dict(_marian_weights(model, torch), strict=False)
+    config = transformers.MarianConfig(**marian_options(model.config))
+    twin = transformers.MarianMTModel(config).eval()
+    weights = {name: torch.tensor(value) for name, value in marian_weights(model).items()}
+    # Names that are left out are those of what is tied, and of the sinusoids.
+    twin.load_state_dict(weights, strict=False)
 
     def translate(sentences: Ids, beam_size: int, length: int | None = None) -> Ids:
         def run(batch):
@@ -235,71 +239,3 @@ def in_batches(run: Callable[[Ids], Ids], sentences: Ids) -> Ids:
         for i, result in zip(batch, run([sentences[i] for i in batch]), strict=True):
             results[i] = result
     return results
-
-
-def _marian_config(model: Transformer, transformers):
-    config = model.config
-    return transformers.MarianConfig(
-        vocab_size=config.vocab_size,
-        d_model=config.d_model,
-        encoder_layers=config.num_layers,
-        decoder_layers=config.num_layers,
-        encoder_ffn_dim=config.d_ff,
-        decoder_ffn_dim=config.d_ff,
-        encoder_attention_heads=config.num_heads,
-        decoder_attention_heads=config.num_heads,
-        max_position_embeddings=config.max_length,
-        activation_function=config.activation,
-        scale_embedding=True,
-        pad_token_id=PAD_ID,
-        eos_token_id=EOS_ID,
-        bos_token_id=BOS_ID,
-        decoder_start_token_id=BOS_ID,
-        forced_eos_token_id=None,
-    )
-
-
-def _marian_weights(model: Transformer, torch) -> dict:
-    """Names our weights as Marian does; biases that we have not are zero there as well."""
-    weights = {}
-
-    def put(name, value, transpose=False):
-        value = np.asarray(value, np.float32)
-        weights[name] = torch.tensor(value.T if transpose else value)
-
-    def put_linear(name, kernel, bias=None):
-        put(f"{name}.weight", kernel, transpose=True)
-        put(f"{name}.bias", np.zeros(kernel.shape[1]) if bias is None else bias)
-
-    def put_attention(name, projections, output):
-        for part, kernel in zip("qkv", projections, strict=True):
-            put_linear(f"{name}.{part}_proj", kernel)
-        put_linear(f"{name}.out_proj", np.asarray(output.kernel))
-
-    def put_norm(name, residual):
-        put(f"{name}.weight", residual.norm.gamma)
-        put(f"{name}.bias", residual.norm.beta)
-
-    put("model.shared.weight", model.target_embedding.embeddings)
-    put("lm_head.weight", model.target_embedding.embeddings)
-    put("final_logits_bias", np.zeros((1, model.config.vocab_size)))
-    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        put(f"model.{side}.embed_tokens.weight", model.target_embedding.embeddings)
-        put(f"model.{side}.embed_positions.weight", model.source_sum.encoding.table)
-        for i, layer in enumerate(stack.layers):
-            name = f"model.{side}.layers.{i}"
-            attention = layer.self_attention
-            fused = np.split(np.asarray(attention.query_key_value.kernel), 3, axis=1)
-            put_attention(f"{name}.self_attn", fused, attention.output_projection)
-            put_norm(f"{name}.self_attn_layer_norm", layer.self_attention_residual)
-            if side == "decoder":
-                attention = layer.cross_attention
-                fused = np.split(np.asarray(attention.key_value.kernel), 2, axis=1)
-                projections = [np.asarray(attention.query.kernel), *fused]
-                put_attention(f"{name}.encoder_attn", projections, attention.output_projection)
-                put_norm(f"{name}.encoder_attn_layer_norm", layer.cross_attention_residual)
-            inner, outer = layer.feed_forward.inner, layer.feed_forward.outer
-            put_linear(f"{name}.fc1", np.asarray(inner.kernel), inner.bias)
-            put_linear(f"{name}.fc2", np.asarray(outer.kernel), outer.bias)
-            put_norm(f"{name}.final_layer_norm", layer.feed_forward_residual)
-    return weights

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from keras_transformer.decoding.penalties import length_penalty
+from keras_transformer.decoding.penalties import LengthPenalty
 from keras_transformer.layers.beams import take_beams
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
@@ -162,7 +162,7 @@ def advance(live: Live, candidates: Candidates, scores: Tensor, index: Tensor) -
     )
 
 
-def stop(live: Live, length: Tensor, early: bool) -> Live:
+def stop(live: Live, length: Tensor, penalty: LengthPenalty, early: bool) -> Live:
     """Marks sentences as done when no live hypothesis can beat the worst that is kept.
 
     A log-probability only falls, so the best that a hypothesis can reach is its own now under the
@@ -171,11 +171,12 @@ def stop(live: Live, length: Tensor, early: bool) -> Live:
     Args:
         live: The hypotheses.
         length: int32 scalar, their length.
+        penalty: The length penalty, of length and alpha; it grows with the length if alpha > 0.
         early: Whether a sentence is done, too, once as many hypotheses have ended as its beam
             holds.
     """
     favoured = ops.where(live.alpha > 0, live.limits, length + 1)
-    reachable = ops.max(live.log_probs, axis=1) / length_penalty(favoured, live.alpha)
+    reachable = ops.max(live.log_probs, axis=1) / penalty(favoured, live.alpha)
     done = ops.logical_or(live.done, live.ended.scores[:, -1] >= reachable)
     if early:
         done = ops.logical_or(done, live.num_ended >= live.tokens.shape[1])

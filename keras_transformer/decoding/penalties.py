@@ -1,8 +1,13 @@
 """How hypotheses of different lengths are compared (GNMT, arXiv 1609.08144, Section 7)."""
 
+from collections.abc import Callable, Mapping
+
 from keras import ops
 
 from keras_transformer.tensors import Tensor
+
+# Takes the length of hypotheses, with their eos, and alpha; gives what divides a log-probability.
+LengthPenalty = Callable[[int | Tensor, float | Tensor], Tensor]
 
 
 def length_penalty(length: int | Tensor, alpha: float | Tensor) -> Tensor:
@@ -24,9 +29,38 @@ def length_penalty(length: int | Tensor, alpha: float | Tensor) -> Tensor:
         "Google's Neural Machine Translation System", Equation 14; "Attention Is All You Need",
         Section 6.1, has alpha = 0.6.
     """
-    if not hasattr(length, "dtype"):
-        return ((5.0 + length) / 6.0) ** alpha
-    return ((5.0 + ops.cast(length, "float32")) / 6.0) ** alpha
+    return ((5.0 + _float(length)) / 6.0) ** alpha
+
+
+def power_of_length(length: int | Tensor, alpha: float | Tensor) -> Tensor:
+    """Computes |Y|^alpha; with alpha = 1, the mean log-probability of a token is compared.
+
+    Args:
+        length: As for `length_penalty`.
+        alpha: As for `length_penalty`.
+
+    Returns:
+        As `length_penalty`.
+
+    Example:
+        >>> power_of_length(4, alpha=0.5)
+        2.0
+
+    Reference:
+        The `--normalize` of Marian, and the length penalty of CTranslate2 and transformers.
+    """
+    return _float(length) ** alpha
+
+
+# By the name that `DecodingConfig.length_normalization` has for it.
+LENGTH_PENALTIES: Mapping[str, LengthPenalty] = {
+    "gnmt": length_penalty,
+    "length": power_of_length,
+}
+
+
+def _float(length: int | Tensor) -> float | Tensor:
+    return ops.cast(length, "float32") if hasattr(length, "dtype") else float(length)
 
 
 def coverage_penalty(coverage: Tensor, source_mask: Tensor, beta: float) -> Tensor:

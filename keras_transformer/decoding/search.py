@@ -19,7 +19,7 @@ from keras_transformer.decoding.hypotheses import (
     start,
     stop,
 )
-from keras_transformer.decoding.penalties import length_penalty
+from keras_transformer.decoding.penalties import LengthPenalty, length_penalty
 from keras_transformer.layers.beams import take_beams
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
@@ -47,6 +47,7 @@ SEGMENT_LENGTH = 16
 class SearchOptions(TypedDict, total=False):
     """The options of `search` that greedy search, beam search and sampling have as well."""
 
+    penalty: LengthPenalty
     early_stopping: bool
     bonus: Bonus | None
     constraints: Sequence[Constraint]
@@ -64,6 +65,7 @@ def search(
     starting: Sequence[float] = (0.0,),
     num_hypotheses: int = 1,
     alpha: float | Tensor = 0.0,
+    penalty: LengthPenalty = length_penalty,
     early_stopping: bool = False,
     bonus: Bonus | None = None,
     constraints: Sequence[Constraint] = (),
@@ -86,6 +88,7 @@ def search(
         num_hypotheses: n, hypotheses to return.
         alpha: Exponent of the length penalty that orders them: a float, or one for each sentence,
             float `[batch]`.
+        penalty: The length penalty, of length and alpha.
         early_stopping: Whether a sentence is done, too, once as many hypotheses have ended as its
             beam holds, whatever the others could become.
         bonus: See `Bonus`; None for nothing.
@@ -115,12 +118,11 @@ def search(
         for constraint in constraints:
             allowed = constraint(allowed, logits, live, index)
         candidates = propose(allowed, ops.logsumexp(logits, axis=-1), live, index)
-        penalty = ops.expand_dims(length_penalty(index + 1, live.alpha), 1)
-        scores = candidates.log_probs / penalty
+        scores = candidates.log_probs / ops.expand_dims(penalty(index + 1, live.alpha), 1)
         if bonus is not None:
             scores = scores + take_beams(bonus(state), candidates.parents)
         live = advance(live, candidates, scores, index)
-        return index + 1, stop(live, index + 1, early_stopping), state
+        return index + 1, stop(live, index + 1, penalty, early_stopping), state
 
     limits = ops.minimum(limits, max_length)
     live = start(limits, alpha, max_length, starting, num_hypotheses, inputs or {})

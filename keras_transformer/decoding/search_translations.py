@@ -16,7 +16,7 @@ from keras_transformer.decoding.constraints import (
 )
 from keras_transformer.decoding.ensemble import ensemble_resize, ensemble_step
 from keras_transformer.decoding.hypotheses import Hypotheses
-from keras_transformer.decoding.penalties import coverage_penalty
+from keras_transformer.decoding.penalties import LENGTH_PENALTIES, coverage_penalty
 from keras_transformer.decoding.sampling import sample
 from keras_transformer.decoding.search import Bonus, Constraint, SearchOptions
 from keras_transformer.models.seq2seq import Seq2Seq
@@ -91,6 +91,7 @@ def search_translations(
             places=places,
             **options,
         )
+    options["penalty"] = LENGTH_PENALTIES[config.length_normalization]
     options["early_stopping"] = config.early_stopping
     return beam_search(
         *sentences,

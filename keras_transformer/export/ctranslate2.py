@@ -25,6 +25,7 @@ _ACTIVATIONS = {
     "swish": "SWISH",
     "tanh": "Tanh",
     "sigmoid": "Sigmoid",
+    "quick_gelu": "GELUSigmoid",
 }
 
 # CTranslate2 cuts a source here by default, and a translation at 256 tokens; beyond its table of
@@ -41,9 +42,9 @@ def export_ctranslate2(
     """Writes a CTranslate2 model and its tokenizers to `directory/<version>/`, or nothing.
 
     Such a model has no decoding options of its own; `translate_batch` takes them. Its
-    `length_penalty` is that of another formula, length^alpha; with 0, and `min_decoding_length=0`,
-    both search for the same. With learned positions, give it `max_input_length` and
-    `max_decoding_length` of at most the model's `max_length`.
+    `length_penalty` is alpha of `length_normalization` "length"; with that, or with 0, and
+    `min_decoding_length=0`, both search for the same. With learned positions, give it
+    `max_input_length` and `max_decoding_length` of at most the model's `max_length`.
 
     Args:
         translator: What to export.
@@ -117,9 +118,10 @@ def _model_specification(model: Transformer) -> Any:
     config = model.config
     _check(config)
     specification = specs.TransformerSpec.from_config(
-        config.num_layers,
+        (config.num_layers, config.decoder_layers),
         config.num_heads,
         pre_norm=config.norm_first,
+        layernorm_embedding=config.embedding_norm,
         activation=getattr(specs.common_spec.Activation, _ACTIVATIONS[config.activation]),
     )
     norm = model.encoder.layers[0].feed_forward_residual.norm
@@ -127,7 +129,10 @@ def _model_specification(model: Transformer) -> Any:
     encoder, decoder = specification.encoder, specification.decoder
     _set_embedding(encoder.embeddings[0], encoder, model.source_embedding, model.source_sum)
     _set_embedding(decoder.embeddings, decoder, model.target_embedding, model.target_sum)
+    decoder.start_from_zero_embedding = config.zero_start
     decoder.projection.weight = _array(model.output_embedding.embeddings)
+    if config.output_bias:
+        decoder.projection.bias = _array(model.output_embedding.bias)
     for part, stack in ((encoder, model.encoder), (decoder, model.decoder)):
         for layer_specification, layer in zip(part.layer, stack.layers, strict=True):
             _set_layer(layer_specification, layer)
@@ -155,6 +160,17 @@ def _check(config: Any) -> None:
             f"`value_dim` None to export there. Received: key_dim={config.key_dim}, "
             f"value_dim={config.value_dim}"
         )
+    if config.attention_score != "scaled_dot":
+        raise ValueError(
+            "CTranslate2 has scaled dot-product attention only; train with `attention_score` "
+            '"scaled_dot" to export there, or export to another format. Received: '
+            f"attention_score={config.attention_score!r}"
+        )
+    if config.window is not None:
+        raise ValueError(
+            "CTranslate2 has no restricted self-attention in its encoder; train with `window` None "
+            f"to export there, or export to another format. Received: window={config.window}"
+        )
     if config.activation not in _ACTIVATIONS:
         raise ValueError(
             f"CTranslate2 has the activations {', '.join(_ACTIVATIONS)}. Received: "
@@ -164,13 +180,16 @@ def _check(config: Any) -> None:
 
 def _set_embedding(embeddings: Any, part: Any, embedding: Any, embedding_sum: Any) -> None:
     embeddings.weight = _array(embedding.embeddings)
+    part.scale_embeddings = embedding.scale
+    if embedding_sum.norm is not None:
+        _set_norm(part.layernorm_embedding, embedding_sum.norm)
     length = max(embedding_sum.max_length, _MAX_LENGTH)
     if embedding_sum.positions == "none":
         table = np.zeros((length, embedding.d_model), np.float32)
-    elif embedding_sum.positions == "sinusoidal":
-        table = sinusoidal_table(length, embedding.d_model)
-    else:
+    elif embedding_sum.positions == "learned":
         table = _array(embedding_sum.encoding.table)
+    else:
+        table = sinusoidal_table(length, embedding.d_model, embedding_sum.positions)
     part.position_encodings.encodings = table
 
 

@@ -50,7 +50,7 @@ class CTranslate2Translator:
     OPTIONS = frozenset(
         {
             *("batch_size", "beam_size", "num_hypotheses", "min_length", "no_repeat_ngram"),
-            *("banned_pieces", "split_sentences"),
+            *("banned_pieces", "split_sentences", "target_language"),
         }
     )
 

@@ -140,10 +140,11 @@ def _translate(graph: TranslationGraph, source: tf.Tensor) -> tuple[tf.Tensor, .
         `[1]`; whether source or target were cut, bool `[1]`. An eos alone gives an eos alone: there
         are runtimes that cannot read an output without elements.
     """
-    length = tf.shape(source)[1]
-    has_text, is_long = length > 1, length > graph.max_length
-    kept = source[:, : tf.minimum(length, graph.max_length) - 1]
-    source = tf.concat([kept, [[EOS_ID]]], 1)
+    length, most = tf.shape(source)[1], graph.max_length - graph.tags.length
+    has_text, is_long = length > 1, length > most
+    kept = source[:, : tf.minimum(length, most) - 1]
+    tag = [[graph.tags.default]] if graph.tags.default else []
+    source = tf.concat([*tag, kept, [[EOS_ID]]], 1)
     found = graph.search(source, n=1, fixed_length=graph.max_length)
     target = tf.reshape(found.ids, [-1])
     target = tf.where(has_text, target, tf.one_hot(0, graph.max_length, EOS_ID, PAD_ID))

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.text.vocabulary import EOS_ID
+from keras_transformer.text.vocabulary import EOS_ID, UNK_ID
 
 # SentencePiece's type of what is neither a special token, nor a byte.
 _NORMAL = 1
@@ -42,14 +42,21 @@ class LiteTokenizer:
     def __init__(self, tokenizer: SubwordTokenizer, max_length: int):
         import tensorflow_text
 
-        proto = _parse(tokenizer.model)
+        segmentation = tokenizer.segmentation or tokenizer.model
+        proto = _parse(segmentation)
         if proto.trainer_spec.byte_fallback:
             raise ValueError(
                 "`tokenizer` must not fall back to bytes, which TFLite's kernel cannot. Received: "
                 "a vocabulary with byte_fallback"
             )
         fast = tensorflow_text.FastSentencepieceTokenizer
-        self._pieces = fast(tokenizer.model)
+        self._vocabulary = fast(tokenizer.model)
+        self._pieces = fast(segmentation)
+        self._ids = None
+        if tokenizer.segmentation is not None:
+            numbers = {piece: number for number, piece in enumerate(tokenizer.pieces)}
+            ids = [numbers.get(piece.piece, UNK_ID) for piece in proto.pieces]
+            self._ids = np.array(ids, np.int32)
         self._merges = None
         if proto.trainer_spec.model_type == proto.trainer_spec.BPE:
             self._merges = Merges(proto)
@@ -71,6 +78,8 @@ class LiteTokenizer:
         else:
             characters = self._characters.tokenize(text).flat_values
             ids = self._merges.apply(characters[: self._most_characters])
+        if self._ids is not None:
+            ids = tf.gather(self._ids, ids)
         return tf.concat([ids, [EOS_ID]], 0)
 
     def detokenize(self, ids: tf.Tensor) -> tf.Tensor:
@@ -83,7 +92,9 @@ class LiteTokenizer:
             string `[1]`.
         """
         splits = tf.stack([0, tf.size(ids)])
-        return self._pieces.detokenize(tf.RaggedTensor.from_row_splits(ids, splits, validate=False))
+        return self._vocabulary.detokenize(
+            tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
+        )
 
 
 class Merges:

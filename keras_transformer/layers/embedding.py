@@ -10,6 +10,7 @@ from keras_transformer.layers.ids import checked_ids
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
+from keras_transformer.text.vocabulary import BOS_ID
 
 
 @register
@@ -19,6 +20,9 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocab_size: Rows of the matrix.
         d_model: Columns of the matrix.
+        scale: Multiply the vectors by sqrt(d_model), as the paper does.
+        zero_start: Give bos a vector of zeros.
+        output_bias: Add a bias to the logits.
 
     Call arguments:
         x: int `[batch, length]`; with `reverse`, float `[batch, length, d_model]`.
@@ -40,10 +44,21 @@ class TokenEmbedding(keras.layers.Layer):
         "Attention Is All You Need", Section 3.4.
     """
 
-    def __init__(self, vocab_size: int, d_model: int, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int,
+        scale: bool = True,
+        zero_start: bool = False,
+        output_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.d_model = d_model
+        self.scale = scale
+        self.zero_start = zero_start
+        self.output_bias = output_bias
 
     def build(self, input_shape: Shape | None = None) -> None:
         # After the scaling by sqrt(d_model) the components have unit variance.
@@ -52,12 +67,20 @@ class TokenEmbedding(keras.layers.Layer):
             initializer=keras.initializers.RandomNormal(stddev=self.d_model**-0.5),
             name="embeddings",
         )
+        self.bias = None
+        if self.output_bias:
+            self.bias = self.add_weight(shape=(self.vocab_size,), initializer="zeros", name="bias")
 
     def call(self, x: Tensor, reverse: bool = False) -> Tensor:
         if reverse:
             return self.logits(x, self.output_kernel())
         ids = checked_ids(x, self.vocab_size)
-        return ops.take(self.embeddings, ids, axis=0) * math.sqrt(self.d_model)
+        vectors = ops.take(self.embeddings, ids, axis=0)
+        if self.scale:
+            vectors = vectors * math.sqrt(self.d_model)
+        if self.zero_start:
+            vectors = ops.where(ops.expand_dims(ops.equal(ids, BOS_ID), -1), 0.0, vectors)
+        return vectors
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.d_model)
@@ -86,11 +109,15 @@ class TokenEmbedding(keras.layers.Layer):
         """
         rows = ops.matmul(as_rows(x), output_kernel)
         logits = ops.reshape(rows, (-1, ops.shape(x)[1], self.vocab_size))
-        return ops.cast(logits, "float32")
+        logits = ops.cast(logits, "float32")
+        return logits if self.bias is None else logits + ops.cast(self.bias, "float32")
 
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocab_size": self.vocab_size,
             "d_model": self.d_model,
+            "scale": self.scale,
+            "zero_start": self.zero_start,
+            "output_bias": self.output_bias,
         }

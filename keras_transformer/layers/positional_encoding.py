@@ -16,12 +16,19 @@ from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
 
 
-def sinusoidal_table(max_length: int, d_model: int) -> npt.NDArray[np.float32]:
+def sinusoidal_table(
+    max_length: int, d_model: int, positions: Positions = "sinusoidal"
+) -> npt.NDArray[np.float32]:
     """Computes PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same).
+
+    "sinusoidal_halves" has the same columns in another order: all sines, then all cosines.
+    "sinusoidal_t2t" has that order too, and pos / 10000^(i / (d_model/2 - 1)), so that
+    the longest wavelength is 10000 * 2 pi and not a little less.
 
     Args:
         max_length: Positions.
         d_model: Width, even.
+        positions: Which of the sinusoidal ones.
 
     Returns:
         float32 `[max_length, d_model]`.
@@ -34,7 +41,8 @@ def sinusoidal_table(max_length: int, d_model: int) -> npt.NDArray[np.float32]:
         array([0., 1.], dtype=float32)
 
     Reference:
-        "Attention Is All You Need", Section 3.5.
+        "Attention Is All You Need", Section 3.5; the last one: `get_timing_signal_1d` of
+        Tensor2Tensor, the code of the paper's authors, and Marian.
     """
     if d_model % 2:
         raise ValueError(
@@ -42,11 +50,14 @@ def sinusoidal_table(max_length: int, d_model: int) -> npt.NDArray[np.float32]:
             f"d_model={d_model}"
         )
     position = np.arange(max_length, dtype=np.float64)[:, np.newaxis]
-    angle = position / 10000.0 ** (np.arange(0, d_model, 2) / d_model)
-    table = np.empty((max_length, d_model), np.float32)
-    table[:, 0::2] = np.sin(angle)
-    table[:, 1::2] = np.cos(angle)
-    return table
+    exponent = np.arange(0, d_model, 2) / d_model
+    if positions == "sinusoidal_t2t":
+        exponent = np.linspace(0.0, 1.0, d_model // 2)
+    angle = position / 10000.0**exponent
+    waves = np.stack([np.sin(angle), np.cos(angle)])
+    # Position, then the wavelengths with the pair of each; or the halves with their wavelengths.
+    order = (1, 2, 0) if positions == "sinusoidal" else (1, 0, 2)
+    return waves.transpose(order).reshape(max_length, d_model).astype(np.float32)
 
 
 class PositionalEncoding(keras.layers.Layer):
@@ -89,6 +100,7 @@ class SinusoidalPositionalEncoding(PositionalEncoding):
 
     Args:
         max_length: Positions that the table holds.
+        positions: Which of the tables that `sinusoidal_table` has.
 
     Call arguments:
         x: float `[batch, length, d_model]`, d_model even.
@@ -107,8 +119,15 @@ class SinusoidalPositionalEncoding(PositionalEncoding):
         "Attention Is All You Need", Section 3.5.
     """
 
+    def __init__(self, max_length: int, positions: Positions = "sinusoidal", **kwargs: Any) -> None:
+        super().__init__(max_length, **kwargs)
+        self.positions = positions
+
     def build(self, input_shape: Shape) -> None:
-        self.table = sinusoidal_table(self.max_length, input_shape[-1])
+        self.table = sinusoidal_table(self.max_length, input_shape[-1], self.positions)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "positions": self.positions}
 
 
 @register
@@ -144,20 +163,15 @@ class LearnedPositionalEncoding(PositionalEncoding):
         )
 
 
-_ENCODINGS = {
-    "sinusoidal": SinusoidalPositionalEncoding,
-    "learned": LearnedPositionalEncoding,
-}
-
-
 @register
 class PositionalSum(keras.layers.Layer):
     """Adds positions to token vectors, and applies dropout to the sum.
 
     Args:
-        positions: "sinusoidal", "learned" or "none".
+        positions: As in `TransformerConfig`.
         max_length: Positions there are.
         dropout: Dropout rate of the sum.
+        norm_epsilon: What a normalization of the sum adds to the variance; None for none.
 
     Call arguments:
         x: float `[batch, length, d_model]`, token vectors.
@@ -175,26 +189,41 @@ class PositionalSum(keras.layers.Layer):
     """
 
     def __init__(
-        self, positions: Positions, max_length: int, dropout: float, **kwargs: Any
+        self,
+        positions: Positions,
+        max_length: int,
+        dropout: float,
+        norm_epsilon: float | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.positions = positions
         self.max_length = max_length
         self.dropout_rate = dropout
+        self.norm_epsilon = norm_epsilon
+        part = {"dtype": self.dtype_policy, "name": "positions"}
         self.encoding: PositionalEncoding | None = None
-        if positions != "none":
-            self.encoding = _ENCODINGS[positions](
-                max_length, dtype=self.dtype_policy, name="positions"
+        if positions == "learned":
+            self.encoding = LearnedPositionalEncoding(max_length, **part)
+        elif positions != "none":
+            self.encoding = SinusoidalPositionalEncoding(max_length, positions, **part)
+        self.norm = None
+        if norm_epsilon is not None:
+            self.norm = keras.layers.LayerNormalization(
+                epsilon=norm_epsilon, dtype=self.dtype_policy, name="norm"
             )
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, input_shape: Shape) -> None:
-        if self.encoding is not None:
-            self.encoding.build(input_shape)
+        for layer in (self.encoding, self.norm):
+            if layer is not None:
+                layer.build(input_shape)
 
     def call(self, x: Tensor, start: int | Tensor = 0, training: bool | None = None) -> Tensor:
         if self.encoding is not None:
             x = self.encoding(x, start=start)
+        if self.norm is not None:
+            x = self.norm(x)
         return self.dropout(x, training=training)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
@@ -206,4 +235,5 @@ class PositionalSum(keras.layers.Layer):
             "positions": self.positions,
             "max_length": self.max_length,
             "dropout": self.dropout_rate,
+            "norm_epsilon": self.norm_epsilon,
         }

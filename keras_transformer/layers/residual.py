@@ -21,6 +21,7 @@ class Residual(keras.layers.Layer):
     Args:
         dropout: Dropout rate of the sub-layer's output.
         norm_first: Pre-norm.
+        norm_epsilon: What the normalization adds to the variance.
 
     Call arguments:
         x: float `[batch, length, d_model]`, the input of the block.
@@ -40,13 +41,15 @@ class Residual(keras.layers.Layer):
         Layer Normalization in the Transformer Architecture", arXiv 2002.04745.
     """
 
-    def __init__(self, dropout: float, norm_first: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, dropout: float, norm_first: bool = False, norm_epsilon: float = 1e-6, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.dropout_rate = dropout
         self.norm_first = norm_first
         # Named, so that the paths of variables are the same in every model.
         self.norm = keras.layers.LayerNormalization(
-            epsilon=1e-6, dtype=self.dtype_policy, name="norm"
+            epsilon=norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
@@ -75,4 +78,5 @@ class Residual(keras.layers.Layer):
             **super().get_config(),
             "dropout": self.dropout_rate,
             "norm_first": self.norm_first,
+            "norm_epsilon": self.norm.epsilon,
         }

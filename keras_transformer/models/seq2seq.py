@@ -110,6 +110,17 @@ class Seq2Seq(Protocol):
             broadcastable to it.
         """
 
+    def attention_weights(self, inputs: dict[str, Tensor]) -> dict[str, list[Tensor]]:
+        """Gives all attention weights that the family has, to be looked at.
+
+        Args:
+            inputs: As for a call.
+
+        Returns:
+            For each layer of "cross", and where they are those of a Transformer of "encoder" and
+            "decoder", float `[batch, heads, query_length, key_length]`.
+        """
+
     def alignment(self, inputs: dict[str, Tensor]) -> Tensor:
         """Gives the attention weights that tell best which source token a target token is from.
 

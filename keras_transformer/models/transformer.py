@@ -66,7 +66,9 @@ class Transformer(TransformerDecoding, SourceTargetModel):
         self._make_embeddings()
         part = {"dtype": self.dtype_policy}
         self.padding_mask = PaddingMask(name="padding_mask")
-        self.decoder_mask = DecoderMask(name="decoder_mask")
+        # Restricted attention is causal without a mask of all pairs of positions.
+        mask_class = DecoderMask if self.config.window is None else PaddingMask
+        self.decoder_mask = mask_class(name="decoder_mask")
         self.encoder = Encoder(self.config, name="encoder", **part)
         self.decoder = Decoder(self.config, name="decoder", **part)
         self.build()
@@ -74,16 +76,22 @@ class Transformer(TransformerDecoding, SourceTargetModel):
     def _make_embeddings(self) -> None:
         config, part = self.config, {"dtype": self.dtype_policy}
 
-        def token_embedding(vocab_size: int, name: str) -> TokenEmbedding:
-            return TokenEmbedding(vocab_size, config.d_model, name=name, **part)
+        def token_embedding(vocab_size: int, name: str, **options: bool) -> TokenEmbedding:
+            options["scale"] = config.scale_embeddings
+            return TokenEmbedding(vocab_size, config.d_model, name=name, **options, **part)
 
         def positional_sum(name: str) -> PositionalSum:
+            epsilon = config.norm_epsilon if config.embedding_norm else None
             return PositionalSum(
-                config.positions, config.max_length, config.dropout, name=name, **part
+                config.positions, config.max_length, config.dropout, epsilon, name=name, **part
             )
 
-        self.target_embedding = token_embedding(config.vocab_size, "target_embedding")
-        if config.joint_vocabulary and config.tie_embeddings:
+        start, bias = {"zero_start": config.zero_start}, {"output_bias": config.output_bias}
+        tied = bias if config.tie_embeddings else {}
+        self.target_embedding = token_embedding(
+            config.vocab_size, "target_embedding", **start, **tied
+        )
+        if config.one_embedding:
             self.source_embedding = self.target_embedding
         else:
             source_size = config.source_vocab_size or config.vocab_size
@@ -91,7 +99,7 @@ class Transformer(TransformerDecoding, SourceTargetModel):
         if config.tie_embeddings:
             self.output_embedding = self.target_embedding
         else:
-            self.output_embedding = token_embedding(config.vocab_size, "output_embedding")
+            self.output_embedding = token_embedding(config.vocab_size, "output_embedding", **bias)
         self.source_sum = positional_sum("source_sum")
         self.target_sum = positional_sum("target_sum")
 
@@ -120,8 +128,8 @@ class Transformer(TransformerDecoding, SourceTargetModel):
         if not return_attention_weights:
             return logits
         return logits, {
-            "encoder": encoder_weights,
-            "decoder": decoder_weights,
+            "encoder": self.encoder.weights_matrices(encoder_weights),
+            "decoder": self.decoder.weights_matrices(decoder_weights),
             "cross": cross_weights,
         }
 

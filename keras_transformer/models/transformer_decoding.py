@@ -69,7 +69,7 @@ class TransformerDecoding:
         read the same. Coverage is that of the last layer, the mean of its heads.
         """
         memory = self.encode(source, training=False)
-        batch_size, slots = ops.shape(source)[0], max_length * beam_size
+        batch_size, slots = ops.shape(source)[0], self._steps_kept(max_length) * beam_size
         keys_values, memory_mask = self.decoder.keys_values(memory), self.padding_mask(source)
         if memory_length is not None:
             keys_values = keras.tree.map_structure(
@@ -92,9 +92,14 @@ class TransformerDecoding:
     def decode_step(self, tokens: Tensor, parents: Tensor, state: State) -> tuple[Tensor, State]:
         """Gives the logits of each hypothesis's next token; see `Seq2Seq`."""
         index, (batch_size, beam_size, num_slots) = state["index"], ops.shape(state["past"])
-        slots = newest_slots(index, batch_size, beam_size, self.config.num_heads)
-        own = ops.equal(slots[:, :, 0, 2:], ops.arange(num_slots, dtype="int32"))
-        past = ops.logical_or(take_beams(state["past"], parents), own)
+        window, past = self.config.window, take_beams(state["past"], parents)
+        place = index if window is None else index % window
+        slots = newest_slots(place, batch_size, beam_size, self.config.num_heads)
+        numbers = ops.arange(num_slots, dtype="int32")
+        if window is not None:
+            # These slots may be of the step that leaves the window.
+            past = ops.logical_and(past, ops.not_equal(numbers // beam_size, place))
+        past = ops.logical_or(past, ops.equal(slots[:, :, 0, 2:], numbers))
         x = self.target_embedding(ops.reshape(tokens, (-1, 1)))
         x = self.target_sum(x, start=index, training=False)
         x = ops.reshape(x, (-1, beam_size, self.config.d_model))
@@ -113,9 +118,18 @@ class TransformerDecoding:
             state["coverage"] = take_beams(state["coverage"], parents) + attended
         return logits, state
 
+    def _steps_kept(self, max_length: int | Tensor) -> int | Tensor:
+        """Returns how many steps the caches hold of so many."""
+        window = self.config.window
+        if window is None:
+            return max_length
+        if isinstance(max_length, int):
+            return min(max_length, window)
+        return ops.minimum(max_length, window)
+
     def resize_decoding(self, state: State, rows: Tensor, max_length: int | Tensor) -> State:
         """Keeps some of the sentences and makes room for more steps; see `Seq2Seq`."""
-        slots = max_length * ops.shape(state["past"])[1]
+        slots = self._steps_kept(max_length) * ops.shape(state["past"])[1]
 
         def kept(part: Any) -> Any:
             return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), part)
@@ -138,17 +152,27 @@ class TransformerDecoding:
         """Tells how much attention each source token has got so far; see `Seq2Seq`."""
         return state["coverage"], state["memory_mask"][:, 0]
 
+    def attention_weights(self, inputs: dict[str, Tensor]) -> dict[str, list[Tensor]]:
+        """Gives the weights of all layers of the encoder and the decoder; see `Seq2Seq`."""
+        _, weights = self(inputs, training=False, return_attention_weights=True)
+        return weights
+
     def alignment(self, inputs: dict[str, Tensor]) -> Tensor:
         """Gives the weights that tell best which source token a target token is from.
 
         Those of the last decoder layer but one (arXiv 1909.02074); see `Seq2Seq`.
         """
-        _, weights = self(inputs, training=False, return_attention_weights=True)
-        return ops.cast(weights["cross"][max(-2, -self.config.num_layers)], "float32")
+        weights = self.attention_weights(inputs)["cross"]
+        return ops.cast(weights[max(-2, -self.config.decoder_layers)], "float32")
 
     def vocabulary_matrices(self) -> dict[str, list[keras.Variable]]:
         """Returns the matrices that have a row for each piece; see `Seq2Seq`."""
+        bias = self.output_embedding.bias
         return {
             "source": [self.source_embedding.embeddings],
-            "target": [self.target_embedding.embeddings, self.output_embedding.embeddings],
+            "target": [
+                self.target_embedding.embeddings,
+                self.output_embedding.embeddings,
+                *([] if bias is None else [bias]),
+            ],
         }

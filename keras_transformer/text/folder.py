@@ -1,4 +1,7 @@
-"""Tokenizers in a folder: `joint.model`, or `source.model` and `target.model`."""
+"""Tokenizers in a folder: `joint.model`, or `source.model` and `target.model`.
+
+Beside these stands `source.spm` or `target.spm` where another model than the vocabulary cuts text.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

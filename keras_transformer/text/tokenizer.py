@@ -8,8 +8,9 @@ operations only: those are what a stock TF Serving binary links.
 import hashlib
 import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import tensorflow as tf
 
 from keras_transformer.files import write_atomically
 from keras_transformer.text.sampling import subword_sampler
+from keras_transformer.text.tags import cut_off_tags, languages_of_tags
 from keras_transformer.text.training import train_sentencepiece
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
@@ -30,12 +32,17 @@ class SubwordTokenizer(tf.Module):
     piece becomes unk (or bytes, in a vocabulary with `byte_fallback`). Text is normalised as the
     model says, by default with NFKC, so a round trip gives back the normalised string.
 
+    Other toolkits cut text by one model and look the pieces up in a vocabulary that has other ids,
+    and pieces that this model has not: `segmentation` is what cuts, `model` the vocabulary. A text
+    may then begin with a language tag of the vocabulary (`text/tags.py`).
+
     Args:
         model: A serialized SentencePiece model with pad, unk, bos and eos at 0, 1, 2 and 3.
+        segmentation: A serialized SentencePiece model that cuts text, of any ids; None for `model`.
         name: Name of the module.
 
     Raises:
-        ValueError: If `model` is not such a model.
+        ValueError: If `model` or `segmentation` is not such a model.
 
     Example:
         >>> tokenizer = SubwordTokenizer.train(["the cat sat", "the dog ran"], vocab_size=20)
@@ -44,17 +51,29 @@ class SubwordTokenizer(tf.Module):
         [b'the cat', b'']
     """
 
-    def __init__(self, model: bytes, name: str | None = None) -> None:
+    def __init__(
+        self, model: bytes, segmentation: bytes | None = None, name: str | None = None
+    ) -> None:
         super().__init__(name=name)
-        # Imported here, so that TF Text is needed only where a tokenizer is.
-        import tensorflow_text
-
         self.model = bytes(model)
+        self.segmentation = segmentation
         processor = _processor(self.model)
+        _require_own_ids(processor)
         self.vocab_size: int = processor.get_piece_size()
         # An attribute, since only tracked resources find their way into a SavedModel.
-        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(self.model, add_eos=True)
-        self._sentencepiece._model_resource = _SharedSentencepiece(self.model)
+        self._sentencepiece = _in_graph(self.model, add_eos=True)
+        # For each language that a text may ask for, the id of its tag.
+        self.tags: Mapping[str, int] = MappingProxyType({})
+        if segmentation is not None:
+            self.tags = MappingProxyType(languages_of_tags(self.pieces))
+            _processor(segmentation, "segmentation")
+            self._segmenter = _in_graph(segmentation, out_type=tf.string)
+            self._ids = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(self.pieces), tf.range(self.vocab_size)
+                ),
+                default_value=UNK_ID,
+            )
 
     @classmethod
     def train(cls, lines: Iterable[str], vocab_size: int, **options: Any) -> "SubwordTokenizer":
@@ -64,13 +83,22 @@ class SubwordTokenizer(tf.Module):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "SubwordTokenizer":
         """Reads a model written by `save` or by SentencePiece itself."""
+        segmentation = _segmentation_beside(path)
         try:
-            return cls(Path(path).read_bytes())
+            return cls(
+                Path(path).read_bytes(),
+                segmentation.read_bytes() if segmentation.is_file() else None,
+            )
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the SentencePiece model; the file appears whole or not at all."""
+        """Writes the SentencePiece model; the file appears whole or not at all.
+
+        What cuts the text, if that is another model, is written before, with the suffix `.spm`.
+        """
+        if self.segmentation is not None:
+            write_atomically(_segmentation_beside(path), self.segmentation)
         write_atomically(path, self.model)
 
     @property
@@ -88,7 +116,17 @@ class SubwordTokenizer(tf.Module):
             int32 ragged ids, shape [batch, (tokens)], each row ending with eos: `""` is `[3]`.
         """
         text = tf.ensure_shape(tf.convert_to_tensor(text, tf.string), [None])
-        return self._sentencepiece.tokenize(text)
+        if self.segmentation is None:
+            return self._sentencepiece.tokenize(text)
+        tags, text = cut_off_tags(text) if self.tags else (None, text)
+        pieces = self._segmenter.tokenize(text)
+        if tags is not None:
+            given = tf.ragged.boolean_mask(tags[:, None], tags[:, None] != "")
+            pieces = tf.concat([given, pieces], axis=1)
+        # The kernel tells no shape.
+        flat = tf.ensure_shape(pieces.flat_values, [None])
+        ids = pieces.with_flat_values(self._ids.lookup(flat))
+        return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
 
     def tokenize_sampled(
         self, lines: Sequence[str | bytes], dropout: float, seed: int | Sequence[int]
@@ -108,7 +146,8 @@ class SubwordTokenizer(tf.Module):
             the same text.
 
         Raises:
-            ValueError: If `dropout` is not in [0, 1), or the model is of another algorithm.
+            ValueError: If `dropout` is not in [0, 1), or the model is of another algorithm, or
+                another model cuts the text.
 
         Example:
             >>> ids = tokenizer.tokenize_sampled(["a small dog"], dropout=0.5, seed=0)
@@ -117,6 +156,11 @@ class SubwordTokenizer(tf.Module):
         """
         if dropout == 0:
             return self.tokenize(lines)
+        if self.segmentation is not None:
+            raise ValueError(
+                "`dropout` must be 0 for a vocabulary of another toolkit, whose pieces are not "
+                f"those that cut the text; set `data.subword_dropout` to 0. Received: {dropout}"
+            )
         rows = subword_sampler(self.model, dropout)(lines, np.random.default_rng(seed))
         ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
         lengths = np.fromiter(map(len, rows), np.int64)
@@ -139,7 +183,8 @@ class SubwordTokenizer(tf.Module):
         ids = self._known(tf.ensure_shape(tf.cast(ids, tf.int32), [None, None]))
         ended = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) > 0
         is_text = ~ended & (ids != PAD_ID) & (ids != BOS_ID)
-        return self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+        text = self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+        return text if self.segmentation is None else tf.strings.strip(text)
 
     def to_pieces(self, ids: tf.Tensor) -> tf.Tensor:
         """Names ids, in graph.
@@ -178,8 +223,22 @@ class _SharedSentencepiece(tf.saved_model.experimental.TrackableResource):
         )
 
 
-def _processor(model: bytes) -> Any:
-    """Parses and checks a model with the SentencePiece library."""
+def _in_graph(model: bytes, **options: Any) -> Any:
+    """Makes TF Text's tokenizer of a model, which is in TensorFlow's memory once."""
+    # Imported here, so that TF Text is needed only where a tokenizer is.
+    import tensorflow_text
+
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model, **options)
+    tokenizer._model_resource = _SharedSentencepiece(model)
+    return tokenizer
+
+
+def _segmentation_beside(path: str | os.PathLike[str]) -> Path:
+    return Path(path).with_suffix(".spm")
+
+
+def _processor(model: bytes, argument: str = "model") -> Any:
+    """Parses a model with the SentencePiece library."""
     import sentencepiece
 
     processor = sentencepiece.SentencePieceProcessor()
@@ -187,13 +246,16 @@ def _processor(model: bytes) -> Any:
         processor.LoadFromSerializedProto(model)
     except RuntimeError as error:
         raise ValueError(
-            f"`model` must be a serialized SentencePiece model. Received: {len(model)} bytes that "
-            "are not one"
+            f"`{argument}` must be a serialized SentencePiece model. Received: {len(model)} bytes "
+            "that are not one"
         ) from error
+    return processor
+
+
+def _require_own_ids(processor: Any) -> None:
     received = {name: getattr(processor, f"{name}_id")() for name in _SPECIAL_IDS}
     if received != _SPECIAL_IDS:
         raise ValueError(
             f"`model` must have the special ids {_SPECIAL_IDS}; train it with "
             f"`SubwordTokenizer.train`. Received: {received}"
         )
-    return processor

@@ -38,6 +38,7 @@ def train_sentencepiece(
     lines: Iterable[str],
     vocab_size: int,
     *,
+    fit: bool = False,
     algorithm: str = "bpe",
     character_coverage: float = 1.0,
     byte_fallback: bool = False,
@@ -53,6 +54,8 @@ def train_sentencepiece(
     Args:
         lines: Sentences, of both languages for a joint vocabulary; read once, as a stream.
         vocab_size: Number of pieces, special ids included.
+        fit: Take another size where the lines do not support this one, and say so: half of the
+            most pieces that they support, or more where their characters need it.
         algorithm: "bpe" (as in the paper) or "unigram".
         character_coverage: Fraction of the characters that get a piece of their own. 0.9995 suits
             scripts with thousands of characters.
@@ -68,7 +71,7 @@ def train_sentencepiece(
 
     Raises:
         ValueError: If an option is none of those, or the lines hold no text or cannot give a
-            vocabulary of this size.
+            vocabulary of this size, which they need not if it is to be fitted.
 
     Example:
         >>> model = train_sentencepiece(["the cat sat", "the dog ran"], vocab_size=20)
@@ -90,7 +93,7 @@ def train_sentencepiece(
         )
     sentences = sampled_text(lines, max_sentences, seed)
     try:
-        model = _train(
+        model = (_train_fitting if fit else _train)(
             sentences,
             normalization,
             vocab_size=vocab_size,
@@ -114,6 +117,33 @@ def train_sentencepiece(
     return model
 
 
+def _train_fitting(
+    sentences: list[str], normalization: str, vocab_size: int, **options: Any
+) -> bytes:
+    """Trains a vocabulary of another size where SentencePiece says that there is none of this.
+
+    At the most pieces that a text supports, each of its words is one, and nothing is left to spell
+    other words with; hence half.
+    """
+    size, smallest, largest = vocab_size, 0, None
+    while True:
+        try:
+            model = _train(sentences, normalization, vocab_size=size, **options)
+        except RuntimeError as error:
+            too_large, too_small = _largest(error), _smallest(error)
+            # Midway between two bounds there is no further one.
+            if too_large is too_small is None or (smallest and largest):
+                raise
+            smallest, largest = too_small or smallest, too_large or largest
+            size = 2 * smallest if largest is None else (smallest + largest) // 2
+        else:
+            break
+    if size != vocab_size:
+        bound = f"needs at least {smallest:,}" if largest is None else f"supports {largest:,}"
+        say(f"A vocabulary of {size:,} pieces in place of {vocab_size:,}: the text {bound}")
+    return model
+
+
 def _train(sentences: list[str], normalization: str, **options: Any) -> bytes:
     """Trains with rules by their name; a file of rules leaves no trace in the model."""
     import sentencepiece
@@ -133,7 +163,7 @@ def _train(sentences: list[str], normalization: str, **options: Any) -> bytes:
         return model.getvalue()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "nmt_nfc.tsv"
-        path.write_text(nmt_nfc_tsv())
+        path.write_text(nmt_nfc_tsv(), "utf-8")
         train(normalization_rule_tsv=str(path), **options)
     proto = sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
     proto.normalizer_spec.name = normalization
@@ -189,15 +219,26 @@ def _reason_to_leave_out(line: str) -> str:
 
 def _explanation(error: Exception) -> str:
     """Puts SentencePiece's reason, which names its source lines, into the caller's terms."""
-    reason = str(error)
-    if largest := re.search(r"size too high.*<= (\d+)", reason):
+    if (largest := _largest(error)) is not None:
         return (
-            f"`vocab_size` is larger than the {largest[1]} pieces that `lines` support; "
+            f"`vocab_size` is larger than the {largest} pieces that `lines` support; "
             "lower it or give more text."
         )
-    if smallest := re.search(r"\d+ vs (\d+)", reason):
+    if (smallest := _smallest(error)) is not None:
         return (
-            f"`vocab_size` is smaller than the {smallest[1]} pieces that the characters of `lines` "
+            f"`vocab_size` is smaller than the {smallest} pieces that the characters of `lines` "
             "need; raise it or lower `character_coverage`."
         )
-    return f"SentencePiece could not train on `lines`: {reason}"
+    return f"SentencePiece could not train on `lines`: {error}"
+
+
+def _largest(error: Exception) -> int | None:
+    """Returns the most pieces that a text supports, if that is what SentencePiece says."""
+    found = re.search(r"size too high.*<= (\d+)", str(error))
+    return found and int(found[1])
+
+
+def _smallest(error: Exception) -> int | None:
+    """Returns the fewest pieces that a text needs, if that is what SentencePiece says."""
+    found = re.search(r"\d+ vs (\d+)", str(error))
+    return found and int(found[1])

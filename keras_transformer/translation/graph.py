@@ -22,6 +22,7 @@ from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
 from keras_transformer.translation.lines import Lines, breaks_to_spaces, split_lines
 from keras_transformer.translation.pieces import Boundaries, split_into_pieces
 from keras_transformer.translation.storage import StoredWeights
+from keras_transformer.translation.target_tags import TargetTags
 
 Outputs = dict[str, tf.Tensor]
 
@@ -69,7 +70,8 @@ class TranslationGraph:
 
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
-            it, if `max_length` is beyond the models' own, or on another backend.
+            it, or no tag for `config.target_language`, if `max_length` is beyond the models' own,
+            or on another backend.
 
     Example:
         >>> graph = TranslationGraph([model], tokenizer, tokenizer, DecodingConfig())
@@ -104,6 +106,7 @@ class TranslationGraph:
             )
         self._check_vocabularies()
         self._banned_ids = self._find_banned_ids()
+        self.tags = TargetTags(source_tokenizer, config.target_language)
         self._boundaries = Boundaries.of(source_tokenizer.pieces)
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
         weights = weights or StoredWeights(self.models)
@@ -220,11 +223,12 @@ class TranslationGraph:
             "truncated": long_source | long_target,
         }
 
-    def attention(self, text: tf.Tensor) -> Outputs:
+    def attention(self, text: tf.Tensor, translation: tf.Tensor | None = None) -> Outputs:
         """Translates strings and tells what each token of the translations attended to.
 
         Args:
             text: string `[batch]`, in which line breaks are spaces.
+            translation: string `[batch]`, given translations; None for those that are found.
 
         Returns:
             A dict: "translation", string `[batch]`; "source_tokens" and "target_tokens", string
@@ -233,12 +237,7 @@ class TranslationGraph:
             "truncated", bool `[batch]`, whether a string was longer than the model's maximum: then
             its first tokens alone are translated.
         """
-        source, truncated = self._first_piece(self.source_tokenizer, text)
-        found = self._search_best(source)
-        target = tf.where(source[:, :1] != EOS_ID, found.ids[:, 0], PAD_ID)
-        # The search had room for more.
-        lengths = tf.reduce_sum(tf.cast(target != PAD_ID, tf.int32), 1)
-        target = target[:, : tf.maximum(tf.reduce_max(lengths), 1)]
+        source, target, truncated = self.pair(text, translation)
         return {
             "translation": self.target_tokenizer.detokenize(target),
             "source_tokens": self.source_tokenizer.to_pieces(source),
@@ -246,6 +245,29 @@ class TranslationGraph:
             "weights": self._alignment(source, target),
             "truncated": truncated,
         }
+
+    def pair(
+        self, text: tf.Tensor, translation: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Gives the ids of strings and of their translations.
+
+        Args:
+            text: As for `attention`.
+            translation: As for `attention`.
+
+        Returns:
+            Both int32 `[batch, length]`, each row ending with eos and then padded; and whether a
+            string was longer than the model's maximum, bool `[batch]`.
+        """
+        source, truncated = self._first_piece(self.source_tokenizer, text)
+        if translation is not None:
+            target, long_target = self._first_piece(self.target_tokenizer, translation)
+            return source, target, truncated | long_target
+        found = self._search_best(source)
+        target = tf.where(source[:, :1] != EOS_ID, found.ids[:, 0], PAD_ID)
+        # The search had room for more.
+        lengths = tf.reduce_sum(tf.cast(target != PAD_ID, tf.int32), 1)
+        return source, target[:, : tf.maximum(tf.reduce_max(lengths), 1)], truncated
 
     def _search_best(
         self,
@@ -335,10 +357,12 @@ class TranslationGraph:
 
     def _split(self, text: tf.Tensor) -> Pieces:
         lines = split_lines(_seen(text))
-        tokens = self.source_tokenizer.tokenize(_seen(lines.text))
+        tags, tokens = self.tags.cut_off(self.source_tokenizer.tokenize(_seen(lines.text)))
+        most = self.max_length - self.tags.length
         pieces, of_line = split_into_pieces(
-            tokens, self.max_length, self._boundaries, self.config.split_sentences
+            tokens, most, self._boundaries, self.config.split_sentences
         )
+        pieces = self.tags.put_before(tags, pieces, of_line)
         has_text = pieces.row_lengths() > 1
         kept = tf.ragged.boolean_mask(pieces, has_text)
         return Pieces(kept, tf.boolean_mask(of_line, has_text), lines)
@@ -372,6 +396,8 @@ class TranslationGraph:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns padded ids of at most the model's maximum, and whether there were more."""
         tokens = tokenizer.tokenize(_seen(breaks_to_spaces(text)))
+        if tokenizer is self.source_tokenizer:
+            tokens = self.tags.put_before(*self.tags.cut_off(tokens))
         kept = tokens[:, :-1][:, : self.max_length - 1]
         ids = tf.concat([kept, tf.fill([kept.nrows(), 1], EOS_ID)], axis=1)
         return _to_dense(ids), tokens.row_lengths() > self.max_length

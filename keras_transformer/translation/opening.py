@@ -81,7 +81,7 @@ def _find(run: Run, name: str) -> Checkpoint:
 def _require_same_vocabularies(first: Run, run: Run) -> None:
     for side in ("source", "target"):
         tokenizers = (getattr(one, f"{side}_tokenizer") for one in (first, run))
-        if len({tokenizer.model for tokenizer in tokenizers}) > 1:
+        if len({(tokenizer.model, tokenizer.segmentation) for tokenizer in tokenizers}) > 1:
             raise ValueError(
                 f"Runs that translate together must have one {side} vocabulary; train the "
                 f"others from the first one's. Received: {first.path}, {run.path}"

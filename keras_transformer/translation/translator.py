@@ -70,6 +70,7 @@ class Translator:
         self._nbest_prefixed = _compiled(graph.nbest, text=tf.string, prefix=tf.string, **place)
         self._score = _compiled(graph.score, source=tf.string, target=tf.string)
         self._attention = _compiled(graph.attention, text=tf.string)
+        self._attention_of = _compiled(graph.attention, text=tf.string, translation=tf.string)
 
     @property
     def batch_size(self) -> int:
@@ -147,19 +148,30 @@ class Translator:
         rows = self._map(self._score, encode(sources), encode(targets), progress=progress)
         return [score_of(row) for row in rows]
 
-    def attend(self, lines: Iterable[str | bytes], progress: bool = False) -> list[Attention]:
+    def attend(
+        self,
+        lines: Iterable[str | bytes],
+        progress: bool = False,
+        translations: Iterable[str | bytes] | None = None,
+    ) -> list[Attention]:
         """Translates lines and tells what each token of the translations attended to.
 
         Args:
             lines: The strings.
             progress: Show a progress bar, on standard error.
+            translations: Given translations, one for each line; None for those that are found.
 
         Raises:
-            ValueError: If a line is longer than the model's maximum.
+            ValueError: If a line or a translation is longer than the model's maximum.
         """
         lines = encode(lines)
         self._check_lengths("lines", lines, self.source_tokenizer)
-        rows = self._map(self._attention, lines, progress=progress)
+        if translations is None:
+            rows = self._map(self._attention, lines, progress=progress)
+        else:
+            given = encode(translations)
+            self._check_lengths("translations", given, self.target_tokenizer)
+            rows = self._map(self._attention_of, lines, given, progress=progress)
         eos = self.target_tokenizer.pieces[EOS_ID]
         return [attention_of(row, eos) for row in rows]
 

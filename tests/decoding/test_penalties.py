@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.decoding.penalties import coverage_penalty, length_penalty
+from keras_transformer.decoding.penalties import coverage_penalty, length_penalty, power_of_length
 
 pytestmark = pytest.mark.any_backend
 
@@ -55,3 +55,10 @@ def test_a_source_token_without_attention_costs_much_and_not_everything(dtype):
     assert nothing < none < little < 0
     assert none < math.log(1e-6)
     assert np.isfinite(nothing)
+
+
+def test_the_length_alone():
+    assert [power_of_length(n, 0.5) for n in (1, 4, 9)] == pytest.approx([1.0, 2.0, 3.0])
+    lengths = ops.convert_to_tensor([1, 2, 8])
+    found = ops.convert_to_numpy(power_of_length(lengths, np.array([1.0, 2.0, 0.0], "float32")))
+    np.testing.assert_allclose(found, [1.0, 4.0, 1.0])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from keras import ops
 from plain_search import (
+    BACKEND,
     SOURCE,
     anything,
     as_arrays,
@@ -55,6 +56,26 @@ def test_equals_a_search_without_a_cache(config):
     limits = [length + config.max_extra_tokens for length in LENGTHS]
     expected = expected_of(plain, limits, config)
     assert_found(search_translations([model], SOURCE, config), expected, rtol=1e-4)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="caches grow on TensorFlow alone")
+def test_a_restricted_model_finds_the_same_in_a_graph_whose_cache_grows():
+    """As with room for all from the start; translations are several times as long as the window."""
+    import tensorflow as tf
+
+    model = random_transformer(seed=187, window=3)
+    config = DecodingConfig(beam_size=2, num_hypotheses=2, max_extra_tokens=6)
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32)])
+    def found(source):
+        return search_translations([model], source, config, banned_ids=[EOS_ID])
+
+    fixed = search_translations([model], SOURCE, config, banned_ids=[EOS_ID], fixed_length=16)
+    ids, log_probs, _ = as_arrays(found(SOURCE))
+    expected_ids, expected_log_probs, _ = as_arrays(fixed)
+    np.testing.assert_array_equal(ids, expected_ids[:, :, : ids.shape[2]])
+    np.testing.assert_allclose(log_probs, expected_log_probs, rtol=1e-4)
+    assert np.count_nonzero(ids[:, 0], axis=1).tolist() == [length + 6 for length in LENGTHS]
 
 
 def test_limits():

@@ -58,6 +58,16 @@ def with_beam(translator, beam_size):
         {"norm_first": True, "activation": "gelu", "eos": 1.0},
         {"separate": True, "positions": "learned", "activation": "silu", "tie_embeddings": False},
         {"separate": True, "positions": "none", "tie_embeddings": False, "norm_first": True},
+        {
+            **{"attention_bias": True, "output_bias": True, "zero_start": True, "eos": 0.0},
+            **{"num_decoder_layers": 1, "activation": "quick_gelu", "norm_epsilon": 1e-3},
+            **{"positions": "sinusoidal_halves", "tie_embeddings": False},
+        },
+        {
+            **{"separate": True, "norm_first": True, "embedding_norm": True},
+            **{"positions": "sinusoidal_t2t", "scale_embeddings": False},
+            **{"tie_embeddings": False, "eos": 0.0},
+        },
     ],
     ids=str,
 )
@@ -202,6 +212,8 @@ def test_what_a_version_holds(make, tmp_path):
         ({"key_dim": 4}, "d_model / num_heads only.*key_dim=4, value_dim=None"),
         ({"value_dim": 4}, "d_model / num_heads only.*key_dim=None, value_dim=4"),
         ({"activation": "elu"}, "activations relu, gelu.*activation='elu'"),
+        ({"attention_score": "dot"}, "scaled dot-product attention only.*attention_score='dot'"),
+        ({"window": 3}, "no restricted self-attention.*window=3"),
     ],
 )
 def test_models_that_the_engine_cannot_run(make, tmp_path, overrides, message):

@@ -69,6 +69,20 @@ def test_a_shift_is_a_rotation_whatever_the_position():
         )
 
 
+def test_halves_are_the_papers_columns_in_another_order():
+    table, halves = sinusoidal_table(60, 8), sinusoidal_table(60, 8, "sinusoidal_halves")
+    np.testing.assert_array_equal(halves, table[:, [0, 2, 4, 6, 1, 3, 5, 7]])
+
+
+@pytest.mark.parametrize("position", [0, 1, 59])
+def test_wavelengths_of_tensor2tensor(position):
+    """10000^(i / (d/2 - 1)): the last one is 10000 and not less."""
+    angles = [position / 10000.0 ** (i / 3) for i in range(4)]
+    expected = [*map(math.sin, angles), *map(math.cos, angles)]
+    found = sinusoidal_table(60, 8, "sinusoidal_t2t")[position]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def make(layer_class, max_length=10):
     layer = layer_class(max_length)
     layer.build((None, None, 8))

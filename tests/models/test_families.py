@@ -9,7 +9,7 @@ from keras import ops
 from random_models import vary
 from toy_family import FAMILY, ToyConfig
 
-from keras_transformer import TransformerConfig
+from keras_transformer import TRAINING_PRESETS, RecurrentConfig, TransformerConfig
 from keras_transformer.models.families import (
     FAMILIES,
     Family,
@@ -23,6 +23,14 @@ pytestmark = pytest.mark.any_backend
 SMALL = {
     "transformer": TransformerConfig(
         vocab_size=40, num_layers=2, d_model=16, d_ff=32, num_heads=2, max_length=16
+    ),
+    "recurrent": RecurrentConfig(
+        vocab_size=40,
+        embedding_dim=8,
+        encoder_units=6,
+        decoder_units=10,
+        attention_units=5,
+        max_length=16,
     ),
     "toy": ToyConfig(vocab_size=40, max_length=16),
 }
@@ -91,6 +99,13 @@ def test_attention_goes_to_real_tokens_alone_and_sums_to_one(model):
     assert np.abs(weights[1, :, :, 3:]).max() < 1e-6
 
 
+def test_the_alignment_is_that_of_a_layer(model):
+    inputs = {"source": SOURCE, "target": TARGET}
+    alignment = ops.convert_to_numpy(model.alignment(inputs))
+    layers = [ops.convert_to_numpy(x) for x in model.attention_weights(inputs)["cross"]]
+    assert any(np.allclose(layer, alignment, atol=1e-6) for layer in layers)
+
+
 def test_coverage_adds_up_what_each_hypothesis_attended_to(model):
     """Over the steps a sum of one for each, and nothing at padding."""
     state = model.start_decoding(SOURCE, 4, beam_size=2, coverage=True)
@@ -151,6 +166,10 @@ def test_the_table(name):
 def test_no_preset_is_in_two_families():
     presets = [preset for family in FAMILIES.values() for preset in family.presets]
     assert len(presets) == len({*presets})
+
+
+def test_what_presets_change_in_the_training_is_of_presets_that_there_are():
+    assert {*TRAINING_PRESETS} <= {name for family in FAMILIES.values() for name in family.presets}
 
 
 def test_what_is_in_no_table():

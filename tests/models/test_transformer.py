@@ -58,6 +58,9 @@ def with_random_norms(model):
         {"positions": "none"},
         {"key_dim": 3, "value_dim": 5},
         {"tie_embeddings": False, "source_vocab_size": 17},
+        {"window": 1},
+        {"window": 2},
+        {"window": 3},
     ],
     ids=str,
 )
@@ -282,6 +285,63 @@ def test_decode_step_gives_what_decode_gives(norm_first, positions):
     assert int(state["index"]) == 5
 
 
+# What models of other toolkits have, all of it at once.
+OPTIONS = {
+    **dict(num_decoder_layers=1, share_embeddings=False, scale_embeddings=False, norm_first=True),
+    **dict(zero_start=True, embedding_norm=True, attention_bias=True, output_bias=True),
+    **dict(norm_epsilon=1e-2, positions="sinusoidal_halves", activation="quick_gelu"),
+}
+
+
+def test_options_of_other_toolkits_in_steps_and_saved(tmp_path):
+    model = vary(make_model(**OPTIONS), seed=0)
+    target = np.array([[2, 5, 11, 7], [2, 12, 4, 8], [2, 6, 6, 10]], "int32")
+    expected = to_numpy(model({"source": SOURCE, "target": target}))
+    state = model.start_decoding(SOURCE, max_length=4)
+    for position in range(4):
+        tokens = target[:, position : position + 1]
+        logits, state = model.decode_step(tokens, np.zeros_like(tokens), state)
+        np.testing.assert_allclose(to_numpy(logits)[:, 0], expected[:, position], 1e-4, 1e-4)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.config == model.config
+    np.testing.assert_array_equal(to_numpy(again({"source": SOURCE, "target": target})), expected)
+
+
+def test_a_start_of_zeros_and_a_bias_on_the_logits():
+    model = vary(make_model(**OPTIONS), seed=0)
+    # The bias grows with a vocabulary as well.
+    assert model.vocabulary_matrices()["target"][-1] is model.output_embedding.bias
+    before = to_numpy(model(INPUTS))
+    matrix = to_numpy(model.target_embedding.embeddings)
+    matrix[2] += 1.0
+    model.target_embedding.embeddings.assign(matrix)
+    bias = np.arange(13, dtype="float32")
+    model.output_embedding.bias.assign(to_numpy(model.output_embedding.bias) + bias)
+    found = to_numpy(model(INPUTS)) - bias
+    # The vector of bos counts in its own logit alone.
+    others = np.arange(13) != 2
+    np.testing.assert_allclose(found[..., others], before[..., others], atol=1e-4)
+    assert (np.abs(found - before)[..., 2] > 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "shapes"),
+    [
+        ({"share_embeddings": True, "tie_embeddings": False}, [(13, 8), (13, 8)]),
+        ({"share_embeddings": False}, [(13, 8), (13, 8)]),
+    ],
+    ids=str,
+)
+def test_embeddings_that_are_shared_or_not(overrides, shapes):
+    model = make_model(**overrides)
+    found = [tuple(v.shape) for v in model.trainable_variables if v.path.endswith("embeddings")]
+    assert found == shapes
+    shared = model.source_embedding is model.target_embedding
+    assert shared == overrides["share_embeddings"]
+    assert (model.output_embedding is model.target_embedding) != shared
+
+
 STEPS, BEAM = 6, 3
 # Any token but padding; from the second step on, hypotheses change places, double and vanish.
 TOKENS = np.random.default_rng(2).integers(1, 13, (STEPS, 3, BEAM)).astype("int32")
@@ -310,7 +370,23 @@ def own_targets():
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
 def test_steps_of_hypotheses_equal_a_decode_of_what_each_has_said(norm_first, positions):
-    model = vary(make_model(norm_first=norm_first, positions=positions), seed=0)
+    check_steps(vary(make_model(norm_first=norm_first, positions=positions), seed=0))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        *[{"window": window} for window in (1, 2, 4, 5, 6, 9)],
+        *[{"attention_score": score} for score in ("dot", "general", "cosine", "additive")],
+        {"window": 3, "attention_score": "additive"},
+    ],
+    ids=str,
+)
+def test_steps_do_so_with_other_attention(overrides):
+    check_steps(vary(make_model(**overrides), seed=0))
+
+
+def check_steps(model):
     logits, _ = decode_steps(model, model.start_decoding(SOURCE, STEPS, BEAM))
     sources = np.broadcast_to(SOURCE[None, :, None], (STEPS, 3, BEAM, 6)).reshape(-1, 6)
     targets = own_targets().reshape(-1, STEPS)
@@ -318,6 +394,28 @@ def test_steps_of_hypotheses_equal_a_decode_of_what_each_has_said(norm_first, po
     expected = expected.reshape(STEPS, 3, BEAM, STEPS, -1)
     for step in range(STEPS):
         np.testing.assert_allclose(logits[step], expected[step, :, :, step], 1e-4, 1e-4)
+
+
+def test_a_search_keeps_a_cache_of_the_window_alone():
+    for window, slots in ((None, 6), (2, 2), (9, 6)):
+        state = make_model(window=window).start_decoding(SOURCE, STEPS, BEAM)
+        for x in keras.tree.flatten(state["caches"]):
+            assert tuple(x.shape) == (3, 2, slots * BEAM, 4)
+
+
+def test_a_window_that_reaches_from_end_to_end_is_none():
+    """From the first of n positions to the last: n - 1 on either side."""
+    model = make_model()
+    for length, changes in ((2 * SOURCE.shape[1] - 1, False), (3, True)):
+        restricted = make_model(window=length)
+        restricted.set_weights(model.get_weights())
+        logits, weights = restricted(INPUTS, return_attention_weights=True)
+        expected, expected_weights = model(INPUTS, return_attention_weights=True)
+        assert np.allclose(to_numpy(logits), to_numpy(expected), atol=1e-6) is not changes
+        pairs = zip(keras.tree.flatten(weights), keras.tree.flatten(expected_weights), strict=True)
+        for found, plain in pairs:
+            assert found.shape == plain.shape
+            assert changes or np.allclose(to_numpy(found), to_numpy(plain), atol=1e-6)
 
 
 def test_coverage_is_the_sum_of_the_attention_weights():
@@ -333,10 +431,10 @@ def test_coverage_is_the_sum_of_the_attention_weights():
     assert "coverage" not in model.start_decoding(SOURCE, STEPS, BEAM)
 
 
-@pytest.mark.parametrize("room", [3, 5])
-def test_a_resized_state_goes_on_as_one_that_had_room_from_the_start(room):
+@pytest.mark.parametrize(("room", "window"), [(3, None), (5, None), (3, 4), (5, 2)])
+def test_a_resized_state_goes_on_as_one_that_had_room_from_the_start(room, window):
     """From no room at all, as a search begins, over a change of the batch in the midst."""
-    model, rows = vary(make_model(), seed=0), np.array([2, 0], "int32")
+    model, rows = vary(make_model(window=window), seed=0), np.array([2, 0], "int32")
     whole = model.start_decoding(SOURCE, STEPS, BEAM, coverage=True)
     expected, whole = decode_steps(model, whole)
     state = model.start_decoding(SOURCE, 0, BEAM, coverage=True)

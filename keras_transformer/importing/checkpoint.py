@@ -1,0 +1,80 @@
+"""What a format makes of its files, for a run to be written of."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_transformer.config import DecodingConfig, TransformerConfig
+from keras_transformer.importing.weights import Weights
+from keras_transformer.text.tokenizer import SubwordTokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint of another toolkit.
+
+    Args:
+        config: The model.
+        decoding: How that toolkit searches by default.
+        tokenizers: Those of source and target; one object twice only for a vocabulary of ours.
+        weights: The weights.
+        languages: Codes of source and target, as far as the files tell them.
+    """
+
+    config: TransformerConfig
+    decoding: DecodingConfig
+    tokenizers: tuple[SubwordTokenizer, SubwordTokenizer]
+    weights: Weights
+    languages: tuple[str | None, str | None] = (None, None)
+
+
+def require_supported(
+    options: Mapping[str, Any], supported: Mapping[str, Collection[Any]], path: Path
+) -> None:
+    """Refuses a model that is none of ours.
+
+    Args:
+        options: The options of the model; one that is not there has the first supported value.
+        supported: For each option that matters the values that can be imported.
+        path: Where they stand, for the message.
+
+    Raises:
+        ValueError: If an option has another value; the message names it.
+
+    Example:
+        >>> require_supported({"type": "transformer"}, {"type": ["transformer"]}, Path("a.yml"))
+    """
+    for name, values in supported.items():
+        value = options.get(name, next(iter(values)))
+        if value not in values:
+            raise ValueError(
+                f"`source` must have {name} {' or '.join(map(repr, values))} to be imported; such "
+                f"a model has no counterpart here. Received: {name}={value!r} in {path}"
+            )
+
+
+def required_options(
+    options: Mapping[str, Any], kinds: Mapping[str, Callable[[Any], Any]], path: Path
+) -> dict[str, Any]:
+    """Reads options that every model has.
+
+    Args:
+        options: The options.
+        kinds: For each its type.
+        path: Where they stand, for the message.
+
+    Raises:
+        ValueError: If one is missing or of another type.
+
+    Example:
+        >>> required_options({"d_model": 8}, {"d_model": int}, Path("config.json"))
+        {'d_model': 8}
+    """
+    for name, kind in kinds.items():
+        if not isinstance(options.get(name), kind):  # type: ignore[arg-type]
+            raise ValueError(
+                f"`source` must tell {name}; copy the whole of it. Received: "
+                f"{options.get(name)!r} in {path}"
+            )
+    return {name: options[name] for name in kinds}

@@ -1,0 +1,89 @@
+"""An imported checkpoint is written as a run, whole or not at all."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from keras_transformer.config import DataConfig, RunConfig
+from keras_transformer.data.bucketing import BucketPlan, Shape
+from keras_transformer.files import atomic_directory, require_local
+from keras_transformer.importing.checkpoint import Checkpoint
+from keras_transformer.importing.source import open_source
+from keras_transformer.importing.weights import fill
+from keras_transformer.models.transformer import Transformer
+from keras_transformer.runs.progress import Progress
+from keras_transformer.runs.run import Run
+
+
+def import_run(
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> Run:
+    """Makes a run of another toolkit's checkpoint.
+
+    Args:
+        source: A folder of Hugging Face's or of Marian's, or a zip of the latter.
+        output: The run's directory; it must not exist.
+        source_language: Code of the source's language; None for what the source says.
+        target_language: Code of the target's, likewise; of a vocabulary with language tags, the one
+            that is meant where a text has no tag.
+
+    Returns:
+        The run.
+
+    Raises:
+        FileExistsError: If `output` exists.
+        FileNotFoundError: If `source` does not.
+        ImportError: If a package that it takes is not installed.
+        ValueError: If it is not whole, has no counterpart here, or a language is missing.
+
+    Example:
+        >>> run = import_run("opus-mt-en-de", "runs/en-de")  # doctest: +SKIP
+    """
+    require_local(output, "output")
+    if Path(output).exists():
+        raise FileExistsError(f"`output` must not exist yet. Received: {os.fspath(output)}")
+    with open_source(Path(source)) as checkpoint:
+        config = _run_config(checkpoint, source_language, target_language)
+        model = Transformer(checkpoint.config)
+        fill(model, checkpoint.weights)
+    tokens, most = config.data.batch_tokens, config.model.max_length
+    plan = BucketPlan((Shape(max(1, tokens // most), most, most),))
+    with atomic_directory(output) as folder:
+        run = Run(folder, config, checkpoint.tokenizers, plan)
+        run.write()
+        run.checkpoints.save(model, Progress())
+    return dataclasses.replace(run, path=Path(output))
+
+
+def _run_config(checkpoint: Checkpoint, source: str | None, target: str | None) -> RunConfig:
+    tags, decoding = checkpoint.tokenizers[0].tags, checkpoint.decoding
+    if len(tags) == 1:
+        target = target or next(iter(tags))
+    if tags and target is not None:
+        if target not in tags:
+            raise ValueError(
+                f"`target_language` must be one of those that the model knows: {', '.join(tags)}. "
+                f"Received: {target!r}"
+            )
+        decoding = dataclasses.replace(decoding, target_language=target)
+    told_source, told_target = checkpoint.languages
+    data = DataConfig(
+        [],  # It was not trained here.
+        valid=None,
+        source_language=_told("source_language", source, told_source),
+        target_language=_told("target_language", target, told_target or ("mul" if tags else None)),
+    )
+    return RunConfig(checkpoint.config, data=data, decoding=decoding)
+
+
+def _told(name: str, given: str | None, told: str | None) -> str:
+    language = given or told
+    if language is None:
+        raise ValueError(
+            f"`{name}` must be given, as in --{name} en: the source does not tell it. "
+            "Received: None"
+        )
+    return language

@@ -1,0 +1,72 @@
+"""Which format a source is of; a zip is unpacked first, into a folder that does not stay."""
+
+import contextlib
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from keras_transformer.importing.checkpoint import Checkpoint
+from keras_transformer.importing.huggingface import read_huggingface
+from keras_transformer.importing.marian import read_marian
+
+
+@contextlib.contextmanager
+def open_source(source: Path) -> Iterator[Checkpoint]:
+    """Reads a checkpoint; its weights are there within the block.
+
+    Args:
+        source: A folder of Hugging Face's or of Marian's, or a zip of the latter.
+
+    Raises:
+        FileNotFoundError: If there is no such thing.
+        ImportError: If a package that it takes is not installed.
+        ValueError: If it is neither, not whole, or has no counterpart here.
+
+    Example:
+        >>> with open_source(Path("opus-mt-en-de")) as checkpoint:  # doctest: +SKIP
+        ...     print(checkpoint.config)
+    """
+    if not source.exists():
+        raise FileNotFoundError(f"`source` must be a folder or a zip. Received: {source}")
+    if source.is_dir():
+        yield _read(source)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        _unpack(source, Path(folder))
+        yield _read(_innermost(Path(folder)))
+
+
+def _read(folder: Path) -> Checkpoint:
+    if (folder / "config.json").is_file():
+        return read_huggingface(folder)
+    if (folder / "decoder.yml").is_file() or any(folder.glob("*.npz")):
+        return read_marian(folder)
+    raise ValueError(
+        "`source` must hold config.json, as Hugging Face's models do, or decoder.yml and an .npz, "
+        "as Marian's do. Received: "
+        f"{folder} with {', '.join(sorted(file.name for file in folder.iterdir())) or 'nothing'}"
+    )
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                place = PurePosixPath(name.replace("\\", "/"))
+                if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+                    raise ValueError(
+                        "`source` must be a zip whose files stay within its folder; do not trust "
+                        f"this one. Received: {name!r} in {path}"
+                    )
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(
+            f"`source` must be a folder or a whole zip; copy it anew. Received: {path}, {error}"
+        ) from error
+
+
+def _innermost(folder: Path) -> Path:
+    """Some zips hold one folder with all in it."""
+    inside = list(folder.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
