@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING or "keras" in sys.modules:
     from keras_transformer.config import (
         PRESETS,
+        RECURRENT_PRESETS,
         TRAINING_PRESETS,
         DataConfig,
         DecodingConfig,
+        RecurrentConfig,
         RunConfig,
         TokenizerConfig,
         TrainingConfig,
         TransformerConfig,
         ValidationConfig,
     )
-    from keras_transformer.models import Transformer
+    from keras_transformer.models import RecurrentEncoderDecoder, Transformer
     from keras_transformer.training import (
         FusedAdam,
         LabelSmoothedCrossEntropy,
@@ -36,12 +38,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PRESETS",
+    "RECURRENT_PRESETS",
     "TRAINING_PRESETS",
     "DataConfig",
     "DecodingConfig",
     "FusedAdam",
     "LabelSmoothedCrossEntropy",
     "Perplexity",
+    "RecurrentConfig",
+    "RecurrentEncoderDecoder",
     "RunConfig",
     "TokenAccuracy",
     "TokenizerConfig",

@@ -93,11 +93,11 @@ def is_terminal() -> bool:
         return False
 
 
-def progress_bar(total: int, unit: str, shown: bool = True) -> tqdm:
+def progress_bar(total: int | None, unit: str, shown: bool = True) -> tqdm:
     """Makes a progress bar on standard error.
 
     Args:
-        total: How many there are.
+        total: How many there are; None if nobody knows.
         unit: What they are, with a space before it.
         shown: Show it, if standard error is a terminal.
 

@@ -177,6 +177,63 @@ def positional_encoding(position, d_model):
     return np.array(row)
 
 
+def additive_score(s, h, place, w):
+    """v^T tanh(W s + U h), Bahdanau et al.
+
+    As all scores, of a query, a key, its place and the weights by name.
+    """
+    return np.tanh(s @ w["W/kernel"] + h @ w["U/kernel"]) @ w["v/kernel"][:, 0]
+
+
+def dot_score(s, h, place, w):
+    """s^T h, Luong et al."""
+    return sum(s * h)
+
+
+def general_score(s, h, place, w):
+    """s^T W h, Luong et al."""
+    return s @ (h @ w["W/kernel"])
+
+
+def concat_score(s, h, place, w):
+    """v^T tanh(W [s; h]), Luong et al."""
+    whole = np.concatenate([w["W/kernel"], w["U/kernel"]])
+    return np.tanh(np.concatenate([s, h]) @ whole) @ w["v/kernel"][:, 0]
+
+
+def location_score(s, h, place, w):
+    """The component of W s for the place, Luong et al."""
+    return (s @ w["W/kernel"])[place]
+
+
+def scaled_dot_score(s, h, place, w):
+    """s^T h / sqrt(d), Equation 1."""
+    return sum(s * h) / np.sqrt(len(s))
+
+
+def cosine_score(s, h, place, w):
+    """beta cos(s, h), Graves et al., with beta = softplus(w^T s + b)."""
+    strength = np.log1p(np.exp(s @ w["strength/kernel"][:, 0] + w["strength/bias"][0]))
+    return strength * sum(s * h) / np.sqrt(sum(s * s) * sum(h * h))
+
+
+SCORES = {
+    "additive": additive_score,
+    "dot": dot_score,
+    "general": general_score,
+    "concat": concat_score,
+    "location": location_score,
+    "scaled_dot": scaled_dot_score,
+    "cosine": cosine_score,
+}
+
+
+def band(length, before, after):
+    """Which keys each query may see, pair by pair: those from i - before to i + after."""
+    pairs = [[-before <= key - query <= after for key in range(length)] for query in range(length)]
+    return np.array(pairs)
+
+
 def transformer(source, target, parts, config, tables):
     """The logits of the whole model, Figure 1.
 
@@ -192,14 +249,127 @@ def transformer(source, target, parts, config, tables):
             return x + tables[f"{side}_positions"][: ids.shape[1]]
         return x
 
-    length = target.shape[1]
-    memory_mask = (source != 0)[:, None, None, :]
-    causal = np.array([[key <= query for key in range(length)] for query in range(length)])
-    target_mask = (target != 0)[:, None, None, :] & causal
-    memory = encoder(embedding_sum(source, "source"), parts, "encoder/", config, memory_mask)
+    memory_mask, target_mask = ((ids != 0)[:, None, None, :] for ids in (source, target))
+    # Without a window, all of a sentence is near.
+    before, after, past = np.inf, np.inf, np.inf
+    if config.window is not None:
+        before, after, past = config.window // 2, (config.window - 1) // 2, config.window - 1
+    source_mask = memory_mask & band(source.shape[1], before, after)
+    target_mask = target_mask & band(target.shape[1], past, 0)
+    memory = encoder(embedding_sum(source, "source"), parts, "encoder/", config, source_mask)
     x = embedding_sum(target, "target")
     x = decoder(x, memory, parts, "decoder/", config, target_mask, memory_mask)
     return x @ tables["output"].T
+
+
+def sigmoid(x):
+    """The logistic function."""
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def recurrent_cell(kind, x, state, parts, place):
+    """One step of a cell on a vector: the new state, of which the first part is the output.
+
+    A GRU (Cho et al., 2014) as cuDNN has it: the reset gate comes after the product with the state.
+    Gates lie side by side, z r h; of an LSTM (Hochreiter and Schmidhuber, 1997) i f c o.
+    """
+    kernel, recurrent = parts(place, "kernel"), parts(place, "recurrent_kernel")
+    bias = parts(place, "bias")
+    if kind == "gru":
+        [h] = state
+        xz, xr, xh = np.split(x @ kernel + bias[0], 3)
+        hz, hr, hh = np.split(h @ recurrent + bias[1], 3)
+        z, r = sigmoid(xz + hz), sigmoid(xr + hr)
+        return (z * h + (1 - z) * np.tanh(xh + r * hh),)
+    h, c = state
+    i, f, new, o = np.split(x @ kernel + h @ recurrent + bias, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def annotations(x, parts, config):
+    """What a bidirectional encoder says of a sentence without padding, `[length, m]`.
+
+    Also what either direction of the last layer has as its last output.
+    """
+    for layer in range(config.num_layers):
+        outputs = {}
+        for direction, order in (("forward", 1), ("backward", -1)):
+            place = f"encoder/layer_{layer}/{direction}_rnn/{config.cell}_cell"
+            state = (np.zeros(config.encoder_units),) * (2 if config.cell == "lstm" else 1)
+            outputs[direction] = []
+            for vector in x[::order]:
+                state = recurrent_cell(config.cell, vector, state, parts, place)
+                outputs[direction].append(state[0])
+        pairs = zip(outputs["forward"], outputs["backward"][::-1], strict=True)
+        found = np.array([np.concatenate(pair) for pair in pairs])
+        x = found + x if config.residual and layer else found
+    return x, outputs["forward"][-1], outputs["backward"][-1]
+
+
+def additive_context(state, memory, parts):
+    """Bahdanau et al., Equations 5 and 6 and e_ij = v^T tanh(W s_(i-1) + U h_j)."""
+    w, u, v = (parts(f"attention/score/{name}", "kernel") for name in "WUv")
+    weights = softmax(np.array([np.tanh(state @ w + h @ u) @ v[:, 0] for h in memory]))
+    return sum(weight * h for weight, h in zip(weights, memory, strict=True)), weights
+
+
+def general_context(state, memory, parts):
+    """Luong et al., Equations 7 and 8: h_t^T W_a h_s."""
+    w = parts("attention/score/W", "kernel")
+    weights = softmax(np.array([state @ (h @ w) for h in memory]))
+    return sum(weight * h for weight, h in zip(weights, memory, strict=True)), weights
+
+
+def recurrent(source, target, parts, config, tables):
+    """The logits of a recurrent encoder-decoder, and its attention weights, sentence by sentence.
+
+    By Bahdanau et al., appendix A, or Luong et al., Section 3; `tables` as for `transformer`.
+    """
+    logits = np.zeros((*target.shape, config.vocab_size))
+    all_weights = np.zeros((*target.shape, source.shape[1]))
+    contexts = {"additive": additive_context, "general": general_context}
+    per_cell = 2 if config.cell == "lstm" else 1
+
+    def dense(x, name):
+        return x @ parts(f"decoder/{name}", "kernel") + parts(f"decoder/{name}", "bias")
+
+    def cells(x, states):
+        new = []
+        for layer, state in enumerate(states):
+            place = f"decoder/cells/layer_{layer}"
+            new.append(recurrent_cell(config.cell, x, state, parts, place))
+            x = new[-1][0] + x if config.residual and layer else new[-1][0]
+        return x, new
+
+    def attend(state):
+        if config.attention == "none":
+            return fixed, np.full(len(ids), 1.0 / len(ids))
+        return contexts[config.score](state, memory, parts)
+
+    for row, padded in enumerate(source):
+        ids = padded[padded != 0]
+        x = tables["source"][ids] * math.sqrt(config.embedding_dim)
+        memory, forwards, backwards = annotations(x, parts, config)
+        fixed = np.concatenate([forwards, backwards])
+        start = np.split(np.tanh(dense(backwards, "start")), per_cell * config.num_layers)
+        states = [start[i : i + per_cell] for i in range(0, len(start), per_cell)]
+        fed = np.zeros(config.embedding_dim if config.input_feeding else 0)
+        for position, word in enumerate(target[row]):
+            y = tables["target"][word] * math.sqrt(config.embedding_dim)
+            if config.attention == "luong":
+                output, states = cells(np.concatenate([y, fed]), states)
+                context, weights = attend(output)
+                read = np.tanh(dense(np.concatenate([context, output]), "attentional"))
+                fed = read if config.input_feeding else fed
+            else:
+                context, weights = attend(states[-1][0])
+                output, states = cells(np.concatenate([y, context]), states)
+                hidden = dense(np.concatenate([output, context, y]), "deep_output")
+                read = np.maximum(*np.split(hidden, 2))
+            logits[row, position] = tables["output"] @ read
+            all_weights[row, position, : len(ids)] = weights
+    return logits, all_weights
 
 
 def pasts(parents):

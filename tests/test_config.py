@@ -102,7 +102,7 @@ REFUSED = [
     ],
     *[
         (TransformerConfig, {name: value}, name)
-        for name in ("source_vocab_size", "key_dim", "value_dim")
+        for name in ("source_vocab_size", "key_dim", "value_dim", "window")
         for value in (0, -1)
     ],
     *[
@@ -112,6 +112,7 @@ REFUSED = [
     ],
     (TransformerConfig, dict(max_length=1), "max_length"),
     (TransformerConfig, dict(positions="rotary"), "positions"),
+    (TransformerConfig, dict(attention_score="location"), "attention_score"),
     (TokenizerConfig, dict(algorithm="wordpiece"), "algorithm"),
     (TokenizerConfig, dict(character_coverage=0.0), "character_coverage"),
     (TokenizerConfig, dict(character_coverage=1.1), "character_coverage"),
@@ -138,6 +139,11 @@ REFUSED = [
     *[(TrainingConfig, dict(ema_momentum=value), "ema_momentum") for value in (0.0, 1.0)],
     (TrainingConfig, dict(precision="float16"), "precision"),
     (TrainingConfig, dict(seed=-1), "seed"),
+    (TrainingConfig, dict(schedule="cosine"), "schedule"),
+    (TrainingConfig, dict(schedule="trapezoid"), "cooldown"),
+    (TrainingConfig, dict(cooldown=1.1), "cooldown"),
+    (TrainingConfig, dict(minutes=0), "minutes"),
+    (TrainingConfig, dict(epochs=None), "epochs"),
     *[(ValidationConfig, {name: -1}, name) for name in ("bleu_sentences", "samples")],
     *[
         (DecodingConfig, {name: value}, name)
@@ -275,6 +281,10 @@ SAMPLES = {"sampling": True, "num_hypotheses": 2}
         (SAMPLES, {"coverage_penalty": 0.2}, None),
         ({"temperature": 0.7, "beam_size": 1}, {"beam_size": 2, "length_penalty": 1.0}, None),
         ({"beam_size": 1, "coverage_penalty": 0.2}, {"min_length": 3}, None),
+        ({"beam_size": 1}, {"coverage_penalty": 0, "length_penalty": 0.0}, None),
+        ({}, {"beam_size": 1, "early_stopping": False, "coverage_penalty": 0.0}, None),
+        ({}, {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": None}, None),
+        (SAMPLES, {"beam_size": 1, "length_penalty": 0.0, "early_stopping": False}, None),
     ],
 )
 def test_an_option_without_effect_is_said_to_have_none(config, options, refused):

@@ -13,6 +13,7 @@ from keras_transformer.commands.main import COMMANDS
 from keras_transformer.config import (
     DataConfig,
     DecodingConfig,
+    RecurrentConfig,
     RunConfig,
     TokenizerConfig,
     TrainingConfig,
@@ -28,19 +29,20 @@ FOLDERS = (
     *("keras_transformer", "phrasebook", "tests", "tools"),
 )
 
+MODELS = (TransformerConfig, RecurrentConfig)
 # Each section of a run's configuration, with the fields that it has.
 SECTIONS = {
     section.name: {
         field.name
-        for field in dataclasses.fields(
-            TransformerConfig if section.name == "model" else section.type
-        )
+        for kind in (MODELS if section.name == "model" else (section.type,))
+        for field in dataclasses.fields(kind)
     }
     for section in dataclasses.fields(RunConfig)
 }
 
 # The heading above each table of options, by page.
 TABLES = [
+    ("docs/attention.md", "### `model`", RecurrentConfig),
     ("docs/decoding.md", "## Options", DecodingConfig),
     ("docs/training.md", "### `data`", DataConfig),
     ("docs/training.md", "### `tokenizer`", TokenizerConfig),

@@ -24,7 +24,10 @@ from keras_transformer import (
 )
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.fingerprint import fingerprint
 from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.prepared.origin import Origin
+from keras_transformer.data.prepared.preparing import prepare
 from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.decoding import greedy_search
 from keras_transformer.decoding.greedy import propose_best
@@ -98,6 +101,8 @@ def names(config):
         "optimizer": model.optimizer,
         "loss": model.loss,
         "corpus": corpus,
+        "origin": Origin(corpus.name, fingerprint(corpus), (tokenizer, tokenizer)),
+        "prepare": prepare,
         "batches": batches,
         "dataset": batches.dataset(),
         "tokenizer": tokenizer,

@@ -53,7 +53,8 @@ def docstrings(path):
 
 
 def test_the_table_has_every_section_that_is_built():
-    assert set(FILES_OF) == {f"Section {number}" for number in REQUIRED} | {"Table 3"}
+    tables = {"Table 1", "Table 3"}
+    assert set(FILES_OF) == {f"Section {number}" for number in REQUIRED} | tables
 
 
 @pytest.mark.parametrize("place", FILES_OF)

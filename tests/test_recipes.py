@@ -1,6 +1,8 @@
 """The recipes under `configs/`: each one starts, and WMT 2014's are the paper's."""
 
+import dataclasses
 import functools
+import itertools
 import math
 import re
 import shlex
@@ -13,7 +15,9 @@ import tensorflow_datasets as tfds
 
 from keras_transformer import Transformer
 from keras_transformer.commands.train import parse_training_command
+from keras_transformer.models.token_normalized import TokenNormalizedModel
 from keras_transformer.tasks import train
+from keras_transformer.tasks.translation.defaults import choose
 from phrasebook import phrasebook
 
 ROOT = Path(__file__).parents[1]
@@ -148,27 +152,35 @@ def data_sets(monkeypatch):
     return asked
 
 
+SMALL = {"vocab_size": 200, "num_layers": 1, "d_model": 32, "d_ff": 32}
+SMALL |= dict.fromkeys(("encoder_units", "decoder_units", "attention_units"), 16)
+
+
 def small(path, output):
     """The recipe with a small model on a small corpus."""
     config = parse(path)
-    arguments = ["vocab_size=200", "num_layers=1", "d_model=32", "d_ff=32"]
+    fields = [field.name for field in dataclasses.fields(config.model) if field.name in SMALL]
+    arguments = [f"--model.{name}={SMALL[name]}" for name in fields]
     if not config.model.joint_vocabulary:
-        arguments.append("source_vocab_size=200")
-    arguments = [f"--model.{argument}" for argument in arguments]
+        arguments.append("--model.source_vocab_size=200")
     if not str(config.data.train).startswith("tfds:"):
         arguments += ["--data.train=phrasebook:train:300", "--data.valid=phrasebook:valid:20"]
     return parse(path, *arguments, output=output)
 
 
 def test_the_command_for_data_of_ones_own(monkeypatch):
-    """README's, with a corpus of Multi30k's size: small, and past its warm-up in a quarter."""
+    """README's, with a corpus of Multi30k's size: small, with a short warm-up, and an end."""
     monkeypatch.chdir(ROOT)
     _, text = Path("README.md").read_text().split("## Your own data")
     [command] = re.findall(r"^    python train\.py (.*?[^\\])\n", text, re.DOTALL | re.MULTILINE)
-    config = parse_training_command(shlex.split(command.replace("\\\n", ""))).config
+    _, config, *_, choices = parse_training_command(shlex.split(command))
     assert (config.data.train, config.data.valid) == ("corpus/train", "held_out")
+    assert config.training.minutes == 60
+    options = [choice.options for choice in choose(29_000, None, timed=True)]
+    config = choices.chosen(config, dict(itertools.chain.from_iterable(map(dict.items, options))))
     assert config.model.d_model < 256
-    assert config.training.warmup_steps < 540 * config.training.epochs / 4
+    assert config.training.warmup_steps <= 2 * 540
+    assert config.training.schedule == "trapezoid"
 
 
 class ReachedFitError(Exception):
@@ -186,7 +198,7 @@ def test_recipes_start(path, data_sets, tmp_path, monkeypatch):
         assert 0.5 < float(loss) / math.log(200) < 2.0
         raise ReachedFitError
 
-    monkeypatch.setattr(Transformer, "fit", fit)
+    monkeypatch.setattr(TokenNormalizedModel, "fit", fit)
     config = small(path, tmp_path / "run")
     with pytest.raises(ReachedFitError):
         train(tmp_path / "run", config)

@@ -98,6 +98,9 @@ class Toy(TokenNormalizedModel):
     def coverage(self, state):
         return state["coverage"], ops.expand_dims(state["shares"] > 0, 1)
 
+    def attention_weights(self, inputs):
+        return {"cross": [self.alignment(inputs)]}
+
     def alignment(self, inputs):
         _, shares = self._encode(inputs["source"])
         shape = (ops.shape(shares)[0], 1, ops.shape(inputs["target"])[1], ops.shape(shares)[1])

@@ -13,6 +13,7 @@ from keras_transformer.config import (
     TrainingConfig,
     TransformerConfig,
 )
+from keras_transformer.config.choices import ALL_GIVEN
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.fingerprint import fingerprint
@@ -128,7 +129,7 @@ class Reversal:
     def fingerprints(self, config):
         return {"lines": fingerprint(corpus_of(config.data.lines, seed=1))._asdict()}
 
-    def prepare(self, path, config, data, init_from):
+    def prepare(self, path, config, data, init_from, choices=ALL_GIVEN):
         corpus = corpus_of(config.data.lines, seed=1)
         tokenizer = SubwordTokenizer.train(
             [source for source, _ in corpus], config.model.vocab_size

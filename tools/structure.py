@@ -18,8 +18,11 @@ PACKAGES = ("keras_transformer", "phrasebook")
 # Lines of code, without the docstring: what fits a screen.
 LONGEST_FUNCTION = 50
 # Where the class of one family may be named: its own folder and the table there, the package's
-# face, and the format of another engine, which has specifications of Transformers alone.
-TRANSFORMER_PLACES = ("models/", "__init__.py", "export/ctranslate2.py")
+# face, and the formats of other toolkits, which have Transformers alone here.
+TRANSFORMER_PLACES = (
+    *("models/", "__init__.py", "importing/"),
+    *("export/ctranslate2.py", "export/huggingface.py"),
+)
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ _QUANTIZATIONS = {
     "serving": "float16, bfloat16",
     "tflite": "float16, int8",
     "ctranslate2": "int8, int16, float16, bfloat16 and their mixtures",
+    "huggingface": "none",
 }
 
 # Options that one format has.
@@ -39,6 +40,12 @@ _WITHOUT_EFFECT = {
         "it gives one translation of one sentence",
     ),
     "ctranslate2": (_DECODING, "the engine takes such options with each call"),
+    "huggingface": (
+        _DECODING
+        - {"beam_size", "length_penalty", "early_stopping", "min_length", "no_repeat_ngram"}
+        - {"banned_pieces", "target_language"},
+        "`generate` has no such option",
+    ),
 }
 
 
@@ -52,7 +59,8 @@ def _add_options(parser: Parser) -> None:
         choices=list(_QUANTIZATIONS),
         default="saved_model",
         help="A TensorFlow SavedModel; the same with the files that TF Serving reads; TFLite, for "
-        "apps; or a model for the CTranslate2 engine.",
+        "apps; a model for the CTranslate2 engine; or a MarianMTModel for Hugging Face's "
+        "transformers.",
     )
     parser.add_argument(
         "--version", type=int, metavar="N", help="Its number; by default the next free one."
@@ -121,6 +129,10 @@ def _export(arguments: Namespace) -> Path:
             from keras_transformer.export.ctranslate2 import export_ctranslate2
 
             return export_ctranslate2(translator, *destination)
+        case "huggingface":
+            from keras_transformer.export.huggingface import export_huggingface
+
+            return export_huggingface(translator, *destination)
         case _:
             from keras_transformer.export.saved_model import export_saved_model
 

@@ -66,7 +66,8 @@ def _rows_of_run(facts: Mapping[str, Any]) -> tuple[str, Iterator[tuple[str, str
         yield "parameters", _number(facts["parameters"])
         yield "model", _listed(facts["model"])
         yield "vocabulary", _listed(facts["vocabulary"])
-        of = f" of {facts['epochs_wanted']}" if facts["epochs"] < facts["epochs_wanted"] else ""
+        wanted = facts["epochs_wanted"]
+        of = f" of {wanted}" if wanted is not None and facts["epochs"] < wanted else ""
         yield "trained", f"{facts['epochs']}{of} epochs, {facts['steps']:,} steps"
         for checkpoint in facts["checkpoints"] or [None]:
             yield "checkpoint", _checkpoint(checkpoint, facts["ranking"])

@@ -13,7 +13,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from keras_transformer.commands import average, evaluate, export, info, score, train, translate
+from keras_transformer.commands import (
+    average,
+    evaluate,
+    export,
+    import_,
+    info,
+    inspect,
+    plot,
+    prepare,
+    score,
+    train,
+    translate,
+)
 from keras_transformer.commands.parser import Parser, one_line
 from keras_transformer.commands.quiet import LEVEL
 from keras_transformer.console import drop_unwritten, open_missing_streams, say
@@ -23,7 +35,19 @@ _VERSION = "Show the version."
 
 COMMANDS = {
     module.COMMAND.name: module.COMMAND
-    for module in (train, export, translate, evaluate, score, average, info)
+    for module in (
+        train,
+        prepare,
+        import_,
+        export,
+        translate,
+        evaluate,
+        score,
+        average,
+        info,
+        plot,
+        inspect,
+    )
 }
 
 

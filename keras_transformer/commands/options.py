@@ -6,12 +6,14 @@ Commands that decode take what the command line says, else what the run says.
 import argparse
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 from docstring_parser import parse as parse_docstring
 
 from keras_transformer.commands.quiet import load_tensorflow, without_start_up_lines
 from keras_transformer.config import DecodingConfig
+from keras_transformer.config.decoding import LengthNormalization
 
 if TYPE_CHECKING:
     from keras_transformer.translation.results import AnyTranslator
@@ -72,6 +74,8 @@ def add_decoding_options(parser: argparse.ArgumentParser) -> None:
         int: {"type": int, "metavar": "N"},
         int | None: {"type": int, "metavar": "N"},
         float: {"type": float, "metavar": "X"},
+        str | None: {"metavar": "NAME"},
+        LengthNormalization: {"choices": get_args(LengthNormalization)},
     }
     for field in dataclasses.fields(DecodingConfig):
         kind = kinds.get(field.type, {"nargs": "*", "metavar": "PIECE"})
@@ -103,19 +107,28 @@ def open_quietly(
         return open_translator(models, checkpoint, options)
 
 
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Returns the last parts of paths where these tell them apart, else the paths.
+
+    Example:
+        >>> short_names(["runs/a", "runs/b"]), short_names(["x/a", "y/a"])
+        (['a', 'b'], ['x/a', 'y/a'])
+    """
+    names = [Path(path).name for path in paths]
+    return names if len({*names}) == len(names) else list(paths)
+
+
 def read_corpora(
-    model: str, specs: Sequence[str]
+    languages: tuple[str, str], specs: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Gives each corpus of a command line: its name, its sources and its targets.
 
     Args:
-        model: The run or export that tells the languages.
+        languages: Codes of the sources' and the targets' language.
         specs: The corpora.
     """
     from keras_transformer.data.corpora import open_corpus
-    from keras_transformer.export.opening import languages_of
 
-    languages = languages_of(model)
     for spec in specs:
         sources, targets = zip(*open_corpus(spec, *languages), strict=True)
         yield spec, sources, targets

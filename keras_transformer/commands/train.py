@@ -2,15 +2,18 @@
 
 A value comes from the command line, else from the YAML file of `--config`, else from the preset
 that `--preset` names, else from the dataclass's default. The preset tells the model's family, and
-`--task` which sections there are.
+`--task` which sections there are. With the preset `auto`, that of a command line without a recipe,
+rules choose in place of defaults.
 """
 
 import argparse
 import dataclasses
+import json
 import os
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -21,8 +24,12 @@ from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.commands.recipe_loader import load_recipe
 from keras_transformer.config import TRAINING_PRESETS, RunConfig, RunSections, Strategy
+from keras_transformer.config.choices import Choices
 from keras_transformer.config.run import RUN_CONFIGS
 from keras_transformer.console import say
+
+# About when the process began: before TensorFlow was loaded, which takes seconds.
+STARTED = time.monotonic()
 
 
 class TrainingCommand(NamedTuple):
@@ -32,6 +39,7 @@ class TrainingCommand(NamedTuple):
     config: Any
     strategy: Strategy
     init_from: Path | None
+    choices: Choices
 
 
 def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCommand:
@@ -57,27 +65,43 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     recipes, others = _recipes_apart(parser, arguments)
-    chosen = _Choices(**{k: v for text in recipes for k, v in _choices_of_recipe(text).items()})
+    contents = [_content_of(recipe) for recipe in recipes]
+    chosen = _Choices(preset=_PAPER if recipes else _AUTO)
+    for content in contents:
+        chosen = chosen._replace(**_choices_of_recipe(content or {}))
     chosen = _choices_of_arguments(parser, others, chosen)
     sections = RUN_CONFIGS.get(chosen.task, RunConfig)
     _add_options(parser, sections, chosen.preset)
+    # In ASCII: the parser itself would read a file in the locale's encoding.
+    given = [
+        f"--config={recipe if content is None else json.dumps(content)}"
+        for recipe, content in zip(recipes, contents, strict=True)
+    ]
     # Of two values, the parser takes the one that comes later.
-    namespace = parser.parse_args([*(f"--config={recipe}" for recipe in recipes), *others])
+    arguments = [*given, *_meaning_of_time(parser, chosen.time), *others]
+    namespace = parser.parse_args(arguments)
     try:
         values = parser.instantiate(namespace)
         config = sections(**{name: values[name] for name in _names(sections)})
     except ValueError as error:
         parser.error(str(error))
     init_from = None if namespace.init_from is None else Path(namespace.init_from)
-    command = TrainingCommand(Path(namespace.output), config, namespace.strategy, init_from)
-    return Namespace(command=command)
+    asked_for = frozenset(parser.parse_args(arguments, defaults=False).keys())
+    choices = Choices(asked_for, automatic=chosen.preset == _AUTO)
+    output, strategy = Path(namespace.output), namespace.strategy
+    return Namespace(command=TrainingCommand(output, config, strategy, init_from, choices))
+
+
+# The presets where none is named, without a recipe and with one.
+_AUTO, _PAPER = "auto", "base"
 
 
 class _Choices(NamedTuple):
-    """What decides which options there are."""
+    """What decides which options there are, and what stands for several of them."""
 
-    preset: str = "base"
+    preset: str
     task: str = RunConfig.task
+    time: str | None = None
 
 
 def _recipes_apart(parser: Parser, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -91,14 +115,18 @@ def _recipes_apart(parser: Parser, arguments: Sequence[str]) -> tuple[list[str],
     return recipes.config, others
 
 
-def _choices_of_recipe(recipe: str) -> dict[str, str]:
-    """Reads what a recipe chooses; what is wrong with it, the parser finds again and tells."""
+def _content_of(recipe: str) -> dict[str, Any] | None:
+    """Reads a recipe, a file or text; None if something is wrong, which the parser tells."""
     try:
-        content = load_recipe(Path(recipe).read_text() if Path(recipe).exists() else recipe)
-    except (OSError, yaml.YAMLError):
-        return {}
-    values = content if isinstance(content, dict) else {}
-    return {k: v for k, v in values.items() if k in _Choices._fields and isinstance(v, str)}
+        text = Path(recipe).read_text("utf-8") if Path(recipe).exists() else recipe
+        content = load_recipe(text)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _choices_of_recipe(content: Mapping[str, Any]) -> dict[str, str]:
+    return {k: v for k, v in content.items() if k in _Choices._fields and isinstance(v, str)}
 
 
 def _choices_of_arguments(parser: Parser, arguments: list[str], chosen: _Choices) -> _Choices:
@@ -109,6 +137,35 @@ def _choices_of_arguments(parser: Parser, arguments: list[str], chosen: _Choices
         return _Choices(**vars(reader.parse_known_args(arguments)[0]))
     except argparse.ArgumentError as error:
         parser.error(str(error))
+
+
+def _meaning_of_time(parser: Parser, time_limit: str | None) -> list[str]:
+    """Returns the options that `--time` stands for."""
+    if time_limit is None:
+        return []
+    try:
+        minutes = minutes_of(time_limit)
+    except ValueError as error:
+        parser.error(str(error))
+    # The training and its learning rate end by the clock, and by nothing else.
+    meaning = {"minutes": minutes, "schedule": "trapezoid", "epochs": "null", "max_steps": "null"}
+    return [f"--training.{name}={value}" for name, value in meaning.items()]
+
+
+def minutes_of(time_limit: str) -> float:
+    """Returns the minutes of a time such as "90s", "60m" or "2h".
+
+    Raises:
+        ValueError: If it is none.
+
+    Example:
+        >>> minutes_of("90s"), minutes_of("1.5h")
+        (1.5, 90.0)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", time_limit)
+    if match is None or not float(match[1]):
+        raise ValueError(f"`time` must be such as 90s, 60m or 2h. Received: {time_limit!r}")
+    return float(match[1]) * {"s": 1 / 60, "m": 1.0, "h": 60.0}[match[2]]
 
 
 def _reader() -> argparse.ArgumentParser:
@@ -124,8 +181,9 @@ def _add_options(parser: Parser, sections: type[RunSections], preset: str) -> No
     load_tensorflow()  # Families have models, and so Keras.
     from keras_transformer.models.families import FAMILIES, family_of_preset
 
-    presets = [name for family in FAMILIES.values() for name in family.presets]
-    _add_general_options(parser, presets)
+    presets = [_AUTO, *(name for family in FAMILIES.values() for name in family.presets)]
+    _add_general_options(parser, presets, preset)
+    preset = _PAPER if preset == _AUTO else preset
     try:
         family = family_of_preset(preset)
     except ValueError as error:
@@ -138,7 +196,7 @@ def _add_options(parser: Parser, sections: type[RunSections], preset: str) -> No
         parser.set_defaults({f"{name}.{field}": value for field, value in values.items()})
 
 
-def _add_general_options(parser: Parser, presets: Sequence[str]) -> None:
+def _add_general_options(parser: Parser, presets: Sequence[str], preset: str) -> None:
     parser.add_argument(
         "--config",
         action="config",
@@ -150,14 +208,22 @@ def _add_general_options(parser: Parser, presets: Sequence[str]) -> None:
     parser.add_argument(
         "--preset",
         choices=presets,
-        default=_Choices().preset,
+        default=preset,
         metavar="NAME",
-        help=f"A row of the paper's table of variations, or another model: {', '.join(presets)}.",
+        help="A row of the paper's table of variations, or another model; or auto, the default "
+        "without a recipe, which leaves to rules what is not said, by the corpus and the machine. "
+        f"One of {', '.join(presets)}.",
+    )
+    parser.add_argument(
+        "--time",
+        metavar="TIME",
+        help="End within this time, such as 90s, 60m or 2h, with a learning rate that has fallen "
+        "to zero by then.",
     )
     parser.add_argument(
         "--task",
         choices=list(RUN_CONFIGS),
-        default=_Choices().task,
+        default=RunConfig.task,
         help="What to train for, which decides the sections of options below.",
     )
     parser.add_argument(
@@ -180,8 +246,9 @@ def _run(arguments: Namespace) -> None:
     from keras_transformer.training.interruption import Interrupted
     from keras_transformer.training.strategy import WorkerLostError
 
+    options = arguments.command._asdict()
     try:
-        run = train(*arguments.command)
+        run = train(**options, started=STARTED)
     except WorkerLostError as error:
         say(f"{error}\nThis one starts again from the last checkpoint, when all are there.")
         time.sleep(5.0)

@@ -7,11 +7,13 @@ allowed.
 
 from keras_transformer.config.data import DataConfig
 from keras_transformer.config.decoding import DecodingConfig
+from keras_transformer.config.recurrent import RECURRENT_PRESETS, RecurrentConfig
 from keras_transformer.config.run import RunConfig, RunSections
 from keras_transformer.config.tokenizer import TokenizerConfig
 from keras_transformer.config.training import (
     TRAINING_PRESETS,
     Precision,
+    Schedule,
     Strategy,
     TrainingConfig,
 )
@@ -20,13 +22,16 @@ from keras_transformer.config.validation import ValidationConfig
 
 __all__ = [
     "PRESETS",
+    "RECURRENT_PRESETS",
     "TRAINING_PRESETS",
     "DataConfig",
     "DecodingConfig",
     "Positions",
     "Precision",
+    "RecurrentConfig",
     "RunConfig",
     "RunSections",
+    "Schedule",
     "Strategy",
     "TokenizerConfig",
     "TrainingConfig",

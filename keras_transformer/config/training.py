@@ -8,6 +8,7 @@ from keras_transformer.config.checks import require, require_fraction, require_p
 
 Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
 Strategy = Literal["auto", "none", "mirrored", "multi_worker", "tpu"]
+Schedule = Literal["inverse_sqrt", "trapezoid"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,10 +16,18 @@ class TrainingConfig:
     """The training regime of Section 5, and what a run keeps.
 
     Args:
-        epochs: Passes over the training corpus.
+        epochs: Passes over the training corpus; None for as many as `max_steps` or `minutes` take.
         max_steps: Stop after so many steps, whatever the epochs; None for no such limit.
-        learning_rate_factor: Factor on the paper's schedule, Equation 3.
-        warmup_steps: Steps of linear warm-up, in Equation 3.
+        minutes: Minutes in which the training is to end, with all that is done before the first
+            step and after the last; None for no such limit.
+        schedule: What follows the warm-up: "inverse_sqrt", the paper's decay in Equation 3, or
+            "trapezoid", which stays at its height and then falls linearly to zero.
+        learning_rate_factor: Factor on the paper's schedule, Equation 3; a trapezoid is as high as
+            that is at the end of its warm-up.
+        warmup_steps: Steps of linear warm-up, in Equation 3; at most a tenth of a trapezoid that
+            ends.
+        cooldown: Share of the training, at its end, in which a trapezoid falls; 0 for one that
+            stays at its height.
         beta_1: Adam's beta_1.
         beta_2: Adam's beta_2.
         epsilon: Adam's epsilon.
@@ -47,10 +56,13 @@ class TrainingConfig:
         average_best: Average the best checkpoints in place of the newest.
     """
 
-    epochs: int = 10
+    epochs: int | None = 10
     max_steps: int | None = None
+    minutes: float | None = None
+    schedule: Schedule = "inverse_sqrt"
     learning_rate_factor: float = 1.0
     warmup_steps: int = 4000
+    cooldown: float = 0.3
     beta_1: float = 0.9
     beta_2: float = 0.98
     epsilon: float = 1e-9
@@ -73,18 +85,20 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         require_positive(
-            self, "epochs", "learning_rate_factor", "warmup_steps", "epsilon", "keep_checkpoints"
+            self, "learning_rate_factor", "warmup_steps", "epsilon", "keep_checkpoints"
         )
         require_fraction(self, "beta_1", "beta_2", "label_smoothing")
-        optional = ("clip_norm", "max_steps", "patience", "checkpoint_steps", "checkpoint_minutes")
-        for name in optional:
+        optional = ("clip_norm", "epochs", "max_steps", "minutes", "patience")
+        for name in (*optional, "checkpoint_steps", "checkpoint_minutes"):
             value = getattr(self, name)
             require(value is None or value > 0, name, "positive or None", value)
+        self._require_an_end()
         momentum = self.ema_momentum
         allowed = momentum is None or 0.0 < momentum < 1.0
         require(allowed, "ema_momentum", "in (0, 1), or None", momentum)
         for name, known in (
             ("precision", get_args(Precision)),
+            ("schedule", get_args(Schedule)),
             ("early_stopping", ("score", "loss")),
         ):
             require(getattr(self, name) in known, name, f"one of {known}", getattr(self, name))
@@ -95,10 +109,26 @@ class TrainingConfig:
         fits = self.average_checkpoints <= getattr(self, kept)
         require(fits, "average_checkpoints", expected, self.average_checkpoints)
 
+    def _require_an_end(self) -> None:
+        require(0.0 <= self.cooldown <= 1.0, "cooldown", "in [0, 1]", self.cooldown)
+        known = self.max_steps is not None or self.minutes is not None
+        expected = "a number, unless `max_steps` or `minutes` is"
+        require(known or self.epochs is not None, "epochs", expected, self.epochs)
+        falls = self.schedule == "trapezoid" and self.cooldown > 0
+        expected = "0 with schedule='trapezoid', unless `max_steps` or `minutes` says when it ends"
+        require(known or not falls, "cooldown", expected, self.cooldown)
 
-# What rows of Table 3 change in the training; `PRESETS` has what they change in the model.
+
+# With 256 units the rate is 0.0014 at its peak, and at 6,000 steps the 0.0004 that recurrent models
+# are often trained with throughout.
+_RECURRENT = {"learning_rate_factor": 0.5, "warmup_steps": 500, "clip_norm": 1.0}
+
+# What presets change in the training; those of the families have what they change in the model.
 TRAINING_PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Row D: regularisation.
     "base_ls0.0": {"label_smoothing": 0.0},
     "base_ls0.2": {"label_smoothing": 0.2},
+    "rnn_no_attention": _RECURRENT,
+    "rnn_bahdanau": _RECURRENT,
+    "rnn_luong": _RECURRENT,
 }

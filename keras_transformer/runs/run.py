@@ -1,7 +1,7 @@
 """A run directory: everything that a training leaves behind.
 
-run.json            family, task, configuration, batch shapes, versions, machine, fingerprints of
-                    the corpora, and the run that it began with
+run.json            family, task, configuration and what of it was chosen by rules, batch shapes,
+                    versions, machine, fingerprints of the corpora, and the run that it began with
 source.model        SentencePiece models; with a joint vocabulary `joint.model` alone
 target.model
 held_out.LANGUAGE   pairs held out of the training to validate on, if there is no corpus for it
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.config.run import RUN_CONFIGS, RunSections
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.files import write_atomically
@@ -36,6 +37,7 @@ _MAY_CHANGE = {
     for name in (
         "epochs",
         "max_steps",
+        "minutes",
         "micro_batches",
         "early_stopping",
         "patience",
@@ -48,6 +50,8 @@ _MAY_CHANGE = {
     )
 } | {
     "validation.samples",
+    "data.cache",
+    "validation.attention",
     # The vocabulary is there; runs of 0.1.0 have one of another default.
     "tokenizer.normalization",
 }
@@ -64,6 +68,7 @@ class Run:
         plan: The batch shapes.
         data: For each corpus, by what it is for, its fingerprint as plain values.
         init_from: The run whose tokenizers and weights it began with, if it did.
+        chosen: What of the configuration was chosen by rules, with the reasons.
     """
 
     path: Path
@@ -72,6 +77,7 @@ class Run:
     plan: BucketPlan
     data: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     init_from: str | None = None
+    chosen: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def source_tokenizer(self) -> SubwordTokenizer:
@@ -103,6 +109,7 @@ class Run:
             "family": family_of(self.config.model).name,
             "task": self.config.task,
             "config": self.config.to_dict(),
+            "chosen": self.chosen,
             "plan": self.plan.shapes,
             "data": self.data,
             "init_from": self.init_from,
@@ -135,12 +142,20 @@ def open_run(path: str | os.PathLike[str]) -> Run:
             f"`path` must be a run directory, as train.py makes; it has no run.json. Received: "
             f"{path}"
         )
-    content = upgraded(json.loads((path / "run.json").read_text()))
+    content = upgraded(json.loads((path / "run.json").read_text("utf-8")))
     sections = _known(RUN_CONFIGS, "task", content["task"], path)
     family = _known(FAMILIES, "family", content["family"], path)
     config = sections.from_dict(content["config"], family.config)
     plan, tokenizers = BucketPlan(content["plan"]), load_tokenizers(path)
-    return Run(path, config, tokenizers, plan, content["data"], content["init_from"])
+    return Run(
+        path,
+        config,
+        tokenizers,
+        plan,
+        content["data"],
+        content["init_from"],
+        content.get("chosen", {}),
+    )
 
 
 def _known(table: Mapping[str, Any], kind: str, name: str, path: Path) -> Any:
@@ -152,12 +167,15 @@ def _known(table: Mapping[str, Any], kind: str, name: str, path: Path) -> Any:
     return table[name]
 
 
-def resume_run(path: str | os.PathLike[str], config: RunSections) -> Run:
+def resume_run(
+    path: str | os.PathLike[str], config: RunSections, choices: Choices = ALL_GIVEN
+) -> Run:
     """Opens a run directory to continue it.
 
     Args:
         path: The directory.
         config: The configuration to continue with.
+        choices: What of it was asked for; what is open is the run's own.
 
     Returns:
         The run, with `config` in place of its own.
@@ -169,6 +187,7 @@ def resume_run(path: str | os.PathLike[str], config: RunSections) -> Run:
         >>> run = resume_run("runs/demo", config)
     """
     run = open_run(path)
+    config = choices.filled(config, run.config)
     old, new = _flat(run.config), _flat(config)
     changes = [
         f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"

@@ -4,7 +4,7 @@ A task is a line in `TASKS`, and its configuration's class a line in `config.run
 `docs/architecture.md`, "Adding a task", has an example.
 """
 
-from keras_transformer.tasks.start import train
+from keras_transformer.tasks.start import prepare, train
 from keras_transformer.tasks.table import TASKS, task_of
 
-__all__ = ["TASKS", "task_of", "train"]
+__all__ = ["TASKS", "prepare", "task_of", "train"]

@@ -1,14 +1,18 @@
-"""Training by a configuration alone: which task it is, is looked up."""
+"""Training by a configuration alone, and what comes before: which task it is, is looked up."""
 
-import functools
 import os
+from pathlib import Path
 
 from keras_transformer.config import RunSections, Strategy
+from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.files import require_local
+from keras_transformer.runs.lock import run_lock
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.table import task_of
 from keras_transformer.tasks.trial_step import measure_peak
 from keras_transformer.training import loop
+from keras_transformer.training.preparation import open_or_prepare
+from keras_transformer.training.strategy import ONE_DEVICE
 
 
 def train(
@@ -16,6 +20,8 @@ def train(
     config: RunSections,
     strategy: Strategy = "auto",
     init_from: str | os.PathLike[str] | None = None,
+    choices: Choices = ALL_GIVEN,
+    started: float | None = None,
 ) -> Run:
     """Trains a model, or continues to; prints what it does.
 
@@ -28,6 +34,9 @@ def train(
         strategy: What to train on; see `make_strategy`.
         init_from: A run whose tokenizers and best weights a new run begins with; its vocabulary
             grows if the configuration's is larger.
+        choices: What of the configuration was asked for; by default all of it. A new run gets what
+            is open by rules, one that goes on has it.
+        started: When the time of `training.minutes` began, by `time.monotonic`; None for now.
 
     Returns:
         The run, with its checkpoints.
@@ -46,5 +55,45 @@ def train(
         >>> model = run.checkpoints.best().load()
     """
     require_local(output, "output")
-    peak_of = functools.partial(measure_peak, config)
-    return loop.train(task_of(config), output, config, peak_of, strategy, init_from)
+    return loop.train(
+        task_of(config), output, config, measure_peak, strategy, init_from, choices, started
+    )
+
+
+def prepare(
+    output: str | os.PathLike[str],
+    config: RunSections,
+    init_from: str | os.PathLike[str] | None = None,
+    choices: Choices = ALL_GIVEN,
+) -> Run:
+    """Does what comes before the first step of a training, and needs no accelerator.
+
+    A run gets its vocabulary and its batch shapes, and with `data.cache` the corpora their token
+    ids. `train` with the same arguments goes on from there.
+
+    Args:
+        output: The run directory.
+        config: The run's configuration.
+        init_from: A run to begin with.
+        choices: What of the configuration was asked for; rules choose the rest by this machine.
+
+    Returns:
+        The run.
+
+    Raises:
+        RunInUseError: If another process trains this run.
+        OSError: If the directory cannot be written.
+        ValueError: As `train` raises it.
+
+    Example:
+        >>> run = prepare("runs/prepared", config)
+        >>> run.checkpoints.latest() is None
+        True
+    """
+    require_local(output, "output")
+    task = task_of(config)
+    task.check(config)
+    with run_lock(output):
+        run = open_or_prepare(task, Path(output), config, ONE_DEVICE, init_from, choices)
+        task.batches(run, ONE_DEVICE)
+    return run

@@ -48,7 +48,8 @@ def measure_peak(config: RunSections, parts: int, shape: Shape) -> float:
         input=json.dumps(trial),
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
     )
     if done.returncode < 0:
         # By a signal: of the kernel, or of its own when an allocation failed.
@@ -81,7 +82,7 @@ def _train_two_steps(config: RunSections, parts: int, shape: Shape) -> float:
 
 def _main() -> None:
     # If memory runs out, this process is the one to end.
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    Path("/proc/self/oom_score_adj").write_text("1000", "utf-8")
     trial = json.load(sys.stdin)
     sections, family = RUN_CONFIGS[trial["task"]], FAMILIES[trial["family"]]
     config = sections.from_dict(trial["config"], family.config)

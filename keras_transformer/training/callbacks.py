@@ -9,7 +9,6 @@ import keras
 import numpy as np
 
 from keras_transformer.config import TrainingConfig
-from keras_transformer.runs.progress import Progress
 from keras_transformer.training.metrics import TokenMean
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.state import TrainingState
@@ -148,6 +147,7 @@ class TrackProgress(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._results = {}
         self.state.progress = self.state.progress.after_batch()
+        self.state.follow_the_clock()
         if logs is not None:
             # Read at each step, so that the one of which the loss is not finite is known. A result
             # may come as a vector of one.
@@ -172,7 +172,8 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
     Args:
         state: The training.
-        config: Of it: `checkpoint_steps`, `checkpoint_minutes`, `max_steps` and `early_stopping`.
+        config: Of it: `checkpoint_steps`, `checkpoint_minutes`, `max_steps`, `minutes` and
+            `early_stopping`.
         score: Gives metrics of the model as it is within an epoch.
         score_to_improve: Takes the metrics of an epoch; gives what early stopping by the score
             looks at, of which more is better, or None.
@@ -202,7 +203,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         every = self.config.checkpoint_steps
         self.state.stop_if_interrupted()
-        if is_last_step(self.state.progress, self.config):
+        if no_step_follows(self.state, self.config):
             # Before the validation that follows, which resets the metrics.
             self._save()
             self.model.stop_training = True
@@ -212,7 +213,7 @@ class SaveCheckpoints(keras.callbacks.Callback):
             self._save()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if not is_last_step(self.state.progress, self.config):
+        if not no_step_follows(self.state, self.config):
             by_score = self.config.early_stopping == "score"
             improves = self.score_to_improve if by_score else loss_to_improve
             self.state.end_epoch(improves(logs or {}))
@@ -228,23 +229,10 @@ class SaveCheckpoints(keras.callbacks.Callback):
         self._saved_at = self.clock()
 
 
-class OneEpoch(keras.callbacks.Callback):
-    """Ends `fit` after one epoch, whatever its `epochs`, which the progress bar shows.
-
-    Keras takes the number of batches of the first epoch for that of all: those that follow would be
-    cut, in the worst case to what was left of an epoch that was resumed in its midst.
-
-    Example:
-        >>> history = model.fit(dataset, initial_epoch=2, epochs=10, callbacks=[OneEpoch()])
-    """
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.model.stop_training = True
-
-
-def is_last_step(progress: Progress, config: TrainingConfig) -> bool:
+def no_step_follows(state: TrainingState, config: TrainingConfig) -> bool:
     """Returns whether a training is to take no further step, wherever in an epoch it is."""
-    return config.max_steps is not None and progress.step >= config.max_steps
+    last = config.max_steps is not None and state.progress.step >= config.max_steps
+    return last or state.time_passed >= 1.0
 
 
 def loss_to_improve(metrics: Mapping[str, float]) -> float | None:

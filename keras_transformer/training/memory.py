@@ -96,7 +96,7 @@ def available_memory(root: Path = Path("/")) -> float:
 
 def _left_to_groups(root: Path) -> Iterator[int]:
     """Yields what is left to each control group of this process and to each group around it."""
-    for line in (root / "proc/self/cgroup").read_text().splitlines():
+    for line in (root / "proc/self/cgroup").read_text("utf-8").splitlines():
         _, controllers, path = line.split(":", 2)
         base = root / "sys/fs/cgroup" / controllers
         group = base / path.lstrip("/")
@@ -114,7 +114,7 @@ def _left_to_groups(root: Path) -> Iterator[int]:
 
 def status_fields(path: Path) -> dict[str, int]:
     """Reads the numbers of a file of lines such as `MemAvailable:  123 kB`."""
-    lines = (line.replace(":", " ").split() for line in path.read_text().splitlines())
+    lines = (line.replace(":", " ").split() for line in path.read_text("utf-8").splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) > 1 and line[1].isdecimal()}
 
 

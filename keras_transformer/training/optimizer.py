@@ -8,17 +8,17 @@ from keras_transformer.config import TrainingConfig
 from keras_transformer.training.adam import FusedAdam
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
-from keras_transformer.training.schedule import TransformerSchedule
+from keras_transformer.training.schedule import TransformerSchedule, TrapezoidSchedule
 from keras_transformer.training.strategy import require_compilable
 
 
 def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Optimizer:
-    """Makes Adam with the warm-up schedule.
+    """Makes Adam with a warm-up schedule.
 
     Args:
         d_model: Width of the model, which scales the learning rate.
-        config: Of it: `learning_rate_factor`, `warmup_steps`, `beta_1`, `beta_2`, `epsilon`,
-            `clip_norm`, `ema_momentum`.
+        config: Of it: `schedule`, `learning_rate_factor`, `warmup_steps`, `cooldown`, `max_steps`,
+            `beta_1`, `beta_2`, `epsilon`, `clip_norm`, `ema_momentum`.
 
     Example:
         >>> optimizer = make_optimizer(512, TrainingConfig())
@@ -27,7 +27,7 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
         "Attention Is All You Need", Section 5.3.
     """
     return FusedAdam(
-        TransformerSchedule(d_model, config.warmup_steps, config.learning_rate_factor),
+        make_schedule(d_model, config),
         beta_1=config.beta_1,
         beta_2=config.beta_2,
         epsilon=config.epsilon,
@@ -35,6 +35,28 @@ def make_optimizer(d_model: int, config: TrainingConfig) -> keras.optimizers.Opt
         use_ema=config.ema_momentum is not None,
         ema_momentum=config.ema_momentum or 0.99,
     )
+
+
+def make_schedule(
+    d_model: int, config: TrainingConfig
+) -> keras.optimizers.schedules.LearningRateSchedule:
+    """Makes the schedule of the learning rate.
+
+    Args:
+        d_model: Width of the model.
+        config: Of it: `schedule`, `learning_rate_factor`, `warmup_steps`, `cooldown`, `max_steps`.
+
+    Example:
+        >>> schedule = make_schedule(512, TrainingConfig(warmup_steps=4000))
+        >>> round(float(schedule(3999)), 7)
+        0.0006988
+    """
+    warmup, factor = config.warmup_steps, config.learning_rate_factor
+    if config.schedule == "inverse_sqrt":
+        return TransformerSchedule(d_model, warmup, factor)
+    # Where the warm-up of Equation 3 ends.
+    peak = factor * (d_model * warmup) ** -0.5
+    return TrapezoidSchedule(peak, warmup, config.cooldown, config.max_steps)
 
 
 def compile_model(

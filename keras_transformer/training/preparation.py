@@ -1,11 +1,13 @@
 """Before the first step: a run directory that is made, or opened and compared."""
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from keras_transformer.config import RunSections
+from keras_transformer.config.choices import Choices
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.runs.run import Run, exists, require_same_data, resume_run
 from keras_transformer.training.memory import fewest_micro_batches
@@ -19,6 +21,7 @@ def open_or_prepare(
     config: RunSections,
     replicas: Replicas,
     init_from: str | os.PathLike[str] | None,
+    choices: Choices,
 ) -> Run:
     """Opens the run, which the chief makes if it is not there."""
     start = None if init_from is None else os.fspath(init_from)
@@ -26,10 +29,11 @@ def open_or_prepare(
         with replicas.scope():
             require_compilable()
     # Compared before the corpus is read, which can take a while.
-    run = resume_run(output, config) if exists(output) else None
+    run = resume_run(output, config, choices) if exists(output) else None
+    config = config if run is None else run.config
     data = task.fingerprints(config)
     if replicas.is_chief and run is None:
-        task.prepare(output, config, data, start).write()
+        task.prepare(output, config, data, start, choices).write()
     # The others wait here until it is made.
     replicas.agree(True)
     if not exists(output):
@@ -37,7 +41,7 @@ def open_or_prepare(
             "`output` must be in a file system that all workers share; the chief has made the run "
             f"there, and worker {replicas.worker} sees none. Received: {output}"
         )
-    run = run or resume_run(output, config)
+    run = run or resume_run(output, config, choices)
     require_same_data(run, data)
     if start is not None and start != run.init_from:
         raise ValueError(
@@ -48,7 +52,7 @@ def open_or_prepare(
 
 
 def fitted_to_memory(
-    task: Task, run: Run, replicas: Replicas, peak_of: Callable[[int, Shape], float]
+    task: Task, run: Run, replicas: Replicas, peak_of: Callable[[RunSections, int, Shape], float]
 ) -> Run:
     """Finds the number of micro-batches if it is left open.
 
@@ -56,12 +60,17 @@ def fitted_to_memory(
         task: The task.
         run: The run.
         replicas: What trains it.
-        peak_of: Takes a number of parts and a shape, gives the bytes that a step takes.
+        peak_of: Takes a configuration, a number of parts and a shape, gives the bytes that a step
+            takes.
     """
     training = run.config.training
     if training.micro_batches:
         return run
     plan = run.plan.shared(replicas.workers * replicas.local)
-    parts = fewest_micro_batches(lambda shape: task.floats_of(run.config, shape), plan, peak_of)
+    parts = fewest_micro_batches(
+        lambda shape: task.floats_of(run.config, shape),
+        plan,
+        functools.partial(peak_of, run.config),
+    )
     training = dataclasses.replace(training, micro_batches=parts)
     return dataclasses.replace(run, config=dataclasses.replace(run.config, training=training))

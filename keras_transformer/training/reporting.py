@@ -12,10 +12,13 @@ from keras_transformer.config import TrainingConfig
 from keras_transformer.console import is_terminal, say
 from keras_transformer.training.state import TrainingState
 from keras_transformer.training.task import Scoring
+from keras_transformer.training.time_limit import TimeLimit
 
 # Seconds from one line to the next. A log of a day has some 3,000 lines, and a bar moves.
 _IN_A_LOG = 30.0
 _ON_A_TERMINAL = 0.1
+# Seconds of steps by which the others are told.
+_MEASURED = 5.0
 
 _BAR_WIDTH = 20
 
@@ -31,6 +34,7 @@ class ReportProgress(keras.callbacks.Callback):
         epoch_length: Gives about how many batches an epoch has; None while that is not known.
         scoring: What measures the model, if something does.
         clock: Gives the time in seconds.
+        limit: The time that the training has, if that is limited.
 
     Example:
         >>> report = ReportProgress(state, TrainingConfig())
@@ -44,6 +48,7 @@ class ReportProgress(keras.callbacks.Callback):
         epoch_length: Callable[[], int | None] = lambda: None,
         scoring: Scoring | None = None,
         clock: Callable[[], float] = time.monotonic,
+        limit: TimeLimit | None = None,
     ) -> None:
         super().__init__()
         self.state = state
@@ -51,9 +56,12 @@ class ReportProgress(keras.callbacks.Callback):
         self.epoch_length = epoch_length
         self.scoring = scoring
         self.clock = clock
+        self.limit = limit
+        self._is_forecast = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._title = f"Epoch {epoch + 1}/{self.config.epochs}"
+        epochs = self.config.epochs
+        self._title = f"Epoch {epoch + 1}" + ("" if epochs is None else f"/{epochs}")
         self._as_bar = is_terminal()
         self._started = self.clock()
         # The first step of this process in the epoch, and when it was done: what it takes to
@@ -70,6 +78,7 @@ class ReportProgress(keras.callbacks.Callback):
         if self._shown_at is None or now - self._shown_at >= pause:
             self._shown_at = now
             self._show(self._total(), self._left(now))
+        self._forecast(now)
         self._show_scores()
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -84,7 +93,7 @@ class ReportProgress(keras.callbacks.Callback):
     def _complete_bar(self) -> None:
         if self._as_bar and self._first is not None:
             self._show(self._batch, "")
-            say()
+            self._end_line()
             self._first = None
 
     def _show_scores(self) -> None:
@@ -102,6 +111,8 @@ class ReportProgress(keras.callbacks.Callback):
         return max(total, self._batch)
 
     def _left(self, now: float) -> str:
+        if self.limit is not None:
+            return f", {tqdm.format_interval(max(0.0, self.limit.left()))} left in all"
         total = self._total()
         assert self._first is not None
         first, then = self._first
@@ -109,6 +120,26 @@ class ReportProgress(keras.callbacks.Callback):
             return ""
         seconds = (total - self._batch) * (now - then) / (self._batch - first)
         return f", {tqdm.format_interval(seconds)} left"
+
+    def _forecast(self, now: float) -> None:
+        """Says once what the time allows, when it is known how long a step takes."""
+        assert self._first is not None
+        first, then = self._first
+        if self.limit is None or self._is_forecast or now - then < _MEASURED:
+            return
+        self._is_forecast = True
+        left, length = max(0.0, self.limit.left()), self.epoch_length()
+        steps = left * (self._batch - first) / (now - then)
+        epochs = f", {steps / length:.1f} epochs," if length else ""
+        self._end_line()
+        say(
+            f"In the {tqdm.format_interval(left)} that are left, less what validations take, about "
+            f"{steps:,.0f} more steps{epochs} are trained"
+        )
+
+    def _end_line(self) -> None:
+        if self._as_bar:
+            say()
 
     def _show(self, total: int | None, left: str) -> None:
         place = f"{self._batch:,}" if total is None else f"{self._batch:,}/{total:,}"

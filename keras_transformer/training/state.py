@@ -12,7 +12,9 @@ from keras_transformer.runs.checkpoints import Checkpoint, Checkpoints
 from keras_transformer.runs.progress import Progress
 from keras_transformer.training.interruption import Interrupted, Interruption
 from keras_transformer.training.moving_average import MovingAverage
+from keras_transformer.training.schedule import TrapezoidSchedule
 from keras_transformer.training.strategy import ONE_DEVICE, Replicas, random_states
+from keras_transformer.training.time_limit import TimeLimit
 
 # Takes the place, a name and values, and raises an error if one is not finite.
 Require = Callable[[Progress, str, Iterable[Any]], None]
@@ -31,9 +33,11 @@ class TrainingState:
         interruption: Tells whether a signal came.
         require: Checks that values are finite before they are saved.
         replicas: What trains the model.
+        limit: The time that the training has, if that is limited.
 
     Attributes:
         progress: The place.
+        time_passed: Share of the time of the steps that has passed, as all workers have it.
         average: The moving average of the weights.
         is_scored: Whether the checkpoint of this place has metrics.
 
@@ -50,11 +54,14 @@ class TrainingState:
         interruption: Interruption,
         require: Require = lambda progress, name, values: None,
         replicas: Replicas = ONE_DEVICE,
+        limit: TimeLimit | None = None,
     ):
         self.model = model
         self.checkpoints = checkpoints
         self.replicas = replicas
         self.require = require
+        self.limit = limit
+        self.time_passed = 0.0
         self.progress = Progress()
         self.average = MovingAverage(model.optimizer)
         self.is_scored = False
@@ -77,6 +84,10 @@ class TrainingState:
         _assign(random_states(self.model), _group(arrays, "random"))
         self.progress, self.is_scored = checkpoint.progress, bool(checkpoint.metrics)
         self._sums = _group(arrays, "sums") if self.progress.batch else None
+        for spent in _group(arrays, "time"):
+            if self.limit is not None:
+                self.limit.restore(spent)
+                self._follow(self.limit)
 
     def save(self, metrics: Mapping[str, Any] | None = None) -> None:
         """Writes a checkpoint; one with metrics competes to be kept.
@@ -94,10 +105,30 @@ class TrainingState:
                 **_named("optimizer", _read(self.model.optimizer.variables)),
                 **_named("random", _read(random_states(self.model))),
                 **_named("sums", sums),
+                **_named("time", [] if self.limit is None else [self.limit.state()]),
             }
             if self.replicas.is_chief:
                 self.checkpoints.save(self.model, self.progress, metrics, arrays)
             self.is_scored = bool(metrics)
+
+    def follow_the_clock(self) -> None:
+        """Has the learning rate follow the time, if that is limited, when a step is done."""
+        if self.limit is not None:
+            self.limit.step_done()
+            self._follow(self.limit)
+
+    def note_end_of_epoch(self) -> None:
+        """Has what came after the last step of an epoch taken for what will come at the end."""
+        if self.limit is not None:
+            self.limit.epoch_done()
+            self._follow(self.limit)
+
+    def _follow(self, limit: TimeLimit) -> None:
+        # All workers must have the same learning rate, and end at the same step.
+        self.time_passed = self.replicas.mean(limit.passed())
+        inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
+        if isinstance(inner._learning_rate, TrapezoidSchedule):
+            inner._learning_rate.time_passed.assign(self.time_passed)
 
     def hold_sums(self) -> None:
         """Keeps the sums of training, before a validation resets them."""
@@ -109,6 +140,8 @@ class TrainingState:
         Returns:
             Whether it was.
         """
+        if self.limit is not None:
+            self.limit.epoch_begins()
         if self._sums is None:
             return False
         _assign(_sums(self.model), self._sums)

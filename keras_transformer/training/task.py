@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import keras
 
 from keras_transformer.config import RunSections
+from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.runs.run import Run
 from keras_transformer.training.moving_average import MovingAverage
@@ -56,6 +57,10 @@ class Scoring(keras.callbacks.Callback):
     def score(self) -> dict[str, float]:
         """Returns the metrics of the model as it is now, by the names that `fit` gives them."""
         raise NotImplementedError
+
+    def pictures(self) -> Mapping[str, bytes]:
+        """Draws what there is to see of the latest `score`: PNGs by their names."""
+        return {}
 
 
 class Validation(Protocol):
@@ -110,6 +115,7 @@ class Task(Protocol):
         config: Any,
         data: Mapping[str, Mapping[str, Any]],
         init_from: str | None,
+        choices: Choices = ALL_GIVEN,
     ) -> Run:
         """Makes a new run: tokenizers and batch shapes; says what it does.
 
@@ -118,6 +124,8 @@ class Task(Protocol):
             config: Its configuration.
             data: What `fingerprints` gave.
             init_from: A run to begin with, or None.
+            choices: What of the configuration was asked for. The run's own may differ from it in
+                what is open.
         """
 
     def batches(self, run: Run, replicas: Replicas) -> Batches:

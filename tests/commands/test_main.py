@@ -20,12 +20,16 @@ ROOT = Path(__file__).parents[2]
 # What each command needs, and nothing more.
 NEEDED = {
     "train": ["--output", "runs/none"],
+    "prepare": ["--output", "runs/none", "--data.cache", "ids"],
+    "import": ["none", "--output", "runs/none"],
     "export": ["runs/none", "--output", "exports/none"],
     "translate": ["runs/none"],
     "evaluate": ["runs/none", "corpus"],
     "score": ["runs/none", "corpus"],
     "average": ["runs/none"],
     "info": ["runs/none"],
+    "plot": ["attention", "runs/none", "the dog", "--output", "a.png"],
+    "inspect": ["corpus"],
 }
 DECODING = {f"--{field.name}" for field in dataclasses.fields(DecodingConfig)}
 

@@ -115,6 +115,14 @@ def test_a_corpus_of_two_files(recipe):
     assert parse("--data.train", "corpus/a").data.train == "corpus/a"
 
 
+def test_recipes_are_utf_8(tmp_path, monkeypatch):
+    """The parser, which reads files in the encoding of the locale, is handed none."""
+    monkeypatch.delattr("jsonargparse._paths.Path.read_text")
+    path = tmp_path / "recipe.yaml"
+    path.write_bytes("data: {train: \u00dcbersetzung}".encode())
+    assert parse("--config", str(path)).data.train == "\u00dcbersetzung"
+
+
 @pytest.mark.parametrize("text", ["no", "on", "off", "yes", "012", "1e-9", "2024-01-01", "12:30"])
 def test_text_is_what_was_written(recipe, text):
     """Norwegian is `no`, which YAML takes for a boolean, as it takes others for numbers."""
@@ -179,6 +187,9 @@ def test_nothing_as_a_value():
         (["--model.depth", "3"], ["--model.depth"]),
         (["--training.learning_rat", "3"], ["--training.learning_rat 3"]),
         (["--task", "painting"], ["task", "painting", "translation"]),
+        (["--time", "an hour"], ["`time` must be such as 90s, 60m or 2h", "'an hour'"]),
+        (["--training.schedule=trapezoid"], ["`cooldown` must be 0", "`minutes` says when"]),
+        (["--training.epochs=null"], ["`epochs` must be a number", "epochs=None"]),
         (["--config", "missing.yaml"], ["missing.yaml"]),
         (["--config"], ["train.py", "--config", "expected one argument"]),
     ],
@@ -248,6 +259,39 @@ def test_the_configuration_is_printed_as_a_recipe(capsys, tmp_path):
     assert parse("--config", str(tmp_path / "printed")) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "minutes"), [("90s", 1.5), ("60m", 60.0), ("2h", 120.0), ("0.5h", 30.0)]
+)
+def test_time(recipe, text, minutes):
+    """It ends the training in place of a recipe's epochs and steps, but not of the command's."""
+    path = recipe(f"time: {text}\ntraining:\n  epochs: 7\n  max_steps: 5\n  warmup_steps: 3\n")
+    for arguments in ([f"--time={text}"], ["--config", path], ["--config", path, "--time", text]):
+        training = parse(*arguments).training
+        assert (training.minutes, training.epochs, training.max_steps) == (minutes, None, None)
+        assert training.schedule == "trapezoid"
+    training = parse("--config", path, "--training.epochs=9").training
+    assert (training.minutes, training.epochs, training.warmup_steps) == (minutes, 9, 3)
+
+
+def test_what_was_asked_for(recipe):
+    """Options of the command line and of recipes; rules are for command lines without these."""
+    path = recipe("data:\n  valid: null\n  mix: {a: 1}\nmodel: {d_ff: 64}\n")
+
+    def choices(*arguments):
+        return parse_training_command(["--output=a", *arguments]).choices
+
+    found = choices("--model.dropout", "0.1", "--data.train=[a, b]")
+    assert found.automatic
+    assert found.given == {"output", "model.dropout", "data.train"}
+    assert choices("--time=9m").given >= {"training.minutes", "training.epochs"}
+    for arguments in (["--preset=base"], ["--config", path]):
+        assert not choices(*arguments).automatic
+    found = choices("--config", path, "--training.seed=0").given
+    assert {"data.valid", "data.mix", "model.d_ff", "training.seed"} <= found
+    assert not {"data.train", "model.d_model"} & found
+    assert choices("--config", path, "--preset=auto").automatic
+
+
 def test_presets_of_the_training():
     assert parse("--preset", "base_ls0.2").training.label_smoothing == 0.2
 
@@ -285,6 +329,9 @@ def test_there_is_an_option_for_each_field_of_decoding(decoding_parser, capsys):
 
 
 ALL = {field.name for field in dataclasses.fields(DecodingConfig)}
+# What `generate` of transformers has as well.
+GENERATE = {"beam_size", "length_penalty", "early_stopping", "min_length", "no_repeat_ngram"}
+GENERATE |= {"banned_pieces", "target_language"}
 
 
 @pytest.mark.parametrize(
@@ -294,10 +341,12 @@ ALL = {field.name for field in dataclasses.fields(DecodingConfig)}
         ("serving", {"batch_size"}),
         ("tflite", {"batch_size", "num_hypotheses", "split_sentences"}),
         ("ctranslate2", ALL),
+        ("huggingface", ALL - GENERATE),
     ],
 )
 def test_what_a_format_leaves_behind_is_refused(capsys, name, without_effect):
     values = {"sampling": [], "split_sentences": [], "early_stopping": [], "banned_pieces": ["a"]}
+    values["length_normalization"] = ["length"]
     for option in sorted(ALL):
         given = [f"--{option}", *values.get(option, ["1"])]
         arguments = ["runs/a", "--output", "exports/a", "--format", name, *given]

@@ -76,8 +76,8 @@ def test_round_trip(write_run, config, models):
 
 def test_content_of_run_json(write_run):
     content = json.loads((write_run(JOINT).path / "run.json").read_text())
-    names = ["config", "data", "family", "init_from", "machine", "plan", "task", "versions"]
-    assert sorted(content) == names
+    names = ["chosen", "config", "data", "family", "init_from", "machine", "plan", "task"]
+    assert sorted(content) == [*names, "versions"]
     assert (content["family"], content["task"]) == ("transformer", "translation")
     sections = ["data", "decoding", "model", "tokenizer", "training", "validation"]
     assert sorted(content["config"]) == sections

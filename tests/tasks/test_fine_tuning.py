@@ -10,6 +10,7 @@ from untrained_run import untrained_run
 
 from keras_transformer import RunConfig, Transformer, TransformerConfig
 from keras_transformer.config import TokenizerConfig
+from keras_transformer.data.corpora import Corpus
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
@@ -18,6 +19,7 @@ OLD = TransformerConfig(
 )
 # Words of the old corpus with other endings, and a script that it did not have.
 PAIRS = [("the cats saw the dogs", "die Katzen sahen"), ("the dogs ran", "კატა ზის")] * 10
+CORPUS = Corpus("pairs", lambda: iter(PAIRS))
 
 
 def old_run(config=OLD):
@@ -40,7 +42,7 @@ def old_run(config=OLD):
 
 def started_from(run, config):
     """The new model, its tokenizers, and the weights that it had of its own."""
-    tokenizers = inherit_tokenizers(run, PAIRS, config, TokenizerConfig(), seed=0)
+    tokenizers = inherit_tokenizers(run, CORPUS, config, TokenizerConfig(), seed=0)
     model = Transformer(config)
     initial = [weight.numpy() for weight in model.weights]
     inherit_weights(model, run, *tokenizers)
@@ -158,7 +160,7 @@ def test_models_that_do_not_fit(changes, message):
     run = old_run()
     config = config_of(run, **changes)
     with pytest.raises(ValueError, match=f"`model` must be that of the run.*Received: {message}"):
-        inherit_tokenizers(run, [], config, TokenizerConfig(), seed=0)
+        inherit_tokenizers(run, CORPUS, config, TokenizerConfig(), seed=0)
     with pytest.raises(ValueError, match=message):
         inherit_weights(Transformer(config), run, run.source_tokenizer, run.target_tokenizer)
 

@@ -115,6 +115,7 @@ def test_a_part_of_the_corpus_is_held_out(prepared, tmp_path, capsys):
     batches = training_batches(run, ONE_DEVICE)
     read = list(batches.corpus)
     assert len(read) == 380
+    assert batches.pairs == 380, "what the length of an epoch is estimated from"
     assert {line for pair in read for line in pair}.isdisjoint(
         line for pair in held_out for line in pair
     )

@@ -75,6 +75,48 @@ def test_vocabulary_smaller_than_the_characters():
     assert processor(train_sentencepiece(LINES, smallest)).get_piece_size() == smallest
 
 
+def bounds(lines):
+    """The most pieces that lines support and the fewest that they need, as the errors tell them."""
+    found = []
+    for size, words in ((5000, "larger than the "), (6, "smaller than the ")):
+        with pytest.raises(ValueError, match=words) as error:
+            train_sentencepiece(lines, size)
+        found.append(int(str(error.value).split(words)[1].split()[0]))
+    return found
+
+
+def test_a_vocabulary_is_fitted_to_the_text(capsys):
+    lines = LINES * 3
+    largest, smallest = bounds(lines)
+    assert 2 * smallest < largest
+    for size, expected, bound in (
+        (5000, largest // 2, f"supports {largest}"),
+        (largest + 1, largest // 2, f"supports {largest}"),
+        (6, 2 * smallest, f"needs at least {smallest}"),
+    ):
+        assert train_sentencepiece(lines, size, fit=True) == train_sentencepiece(lines, expected)
+        said = f"A vocabulary of {expected} pieces in place of {size:,}: the text {bound}\n"
+        assert capsys.readouterr().out == said
+    for size in (smallest, largest):
+        assert train_sentencepiece(lines, size, fit=True) == train_sentencepiece(lines, size)
+    assert not capsys.readouterr().out
+
+
+def test_a_text_of_many_characters_is_fitted_too():
+    """Half of what it supports would be less than its characters need."""
+    lines = [chr(0x4E00 + index) for index in range(300)]
+    largest, smallest = bounds(lines)
+    assert largest // 2 < smallest
+    for size in (6, 9000):
+        pieces = processor(train_sentencepiece(lines, size, fit=True)).get_piece_size()
+        assert pieces == (smallest + largest) // 2
+
+
+def test_another_error_is_not_fitted():
+    with pytest.raises(ValueError, match="at least one line"):
+        train_sentencepiece([], 24, fit=True)
+
+
 @pytest.mark.parametrize("vocab_size", [0, 2, 4])
 def test_vocabulary_without_room_for_the_special_ids(vocab_size):
     with pytest.raises(ValueError, match=rf"`vocab_size`.*Received: vocab_size={vocab_size}"):

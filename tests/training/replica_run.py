@@ -8,6 +8,7 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
+import thorough
 from uneven_batches import CONFIG, Plain, batches_of, dataset_of
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
@@ -18,6 +19,8 @@ from keras_transformer.training.strategy import ONE_DEVICE, make_strategy, rando
 SHARES = {2: [(0, 1), (1, 7)], 4: [(0, 4), (4, 5), (5, 7), (7, 7)]}
 ROWS = 7
 WHOLE = [(0, None)]
+# Steps in half precision.
+MANY = thorough.number(200, 500)
 WEIGHTS = np.array([2, 0, 1, 3, 1, 2, 0])
 
 
@@ -109,6 +112,27 @@ def shown(replicas, shares):
     return [np.array(logs_of_steps)]
 
 
+def by_the_clock(replicas, shares, number):
+    """Returns the final weights of so many steps, of which the time of three is all there is."""
+    keras.utils.set_random_seed(1)
+    config = TrainingConfig(
+        minutes=1.0,
+        schedule="trapezoid",
+        learning_rate_factor=0.1,
+        warmup_steps=1,
+        cooldown=1.0,
+    )
+    with replicas.scope():
+        model = compile_model(Transformer(CONFIG), config)
+    passed = model.optimizer._learning_rate.time_passed
+    clock = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda batch, logs: passed.assign(min(1.0, batch / 3))
+    )
+    data = replicas.distribute(lambda: dataset(shares, number))
+    model.fit(data, verbose=0, shuffle=False, callbacks=[clock])
+    return model.get_weights()
+
+
 def masks_differ(replicas):
     """Whether two replicas drop other units, after a step of each kind as well."""
     with replicas.scope():
@@ -149,6 +173,8 @@ def main():
         results["sgd repeated"] = fit(one, sgd, kind=Plain, number=5, change=repeated)
         results["shown by two"] = shown(several, [(0, ROWS), (ROWS, ROWS)])
         results["shown by one"] = shown(one, WHOLE)
+        results["clock of two"] = by_the_clock(several, SHARES[2], number=6)
+        results["clock of one"] = by_the_clock(one, WHOLE, number=3)
         for optimize in (sgd, adam):
             results[f"{optimize.__name__} keras"] = fit(one, optimize, kind=Plain)
         results["adam micro"] = fit(several, adam, micro_batches=4)
@@ -157,7 +183,7 @@ def main():
         for precision in ("mixed_float16", "mixed_bfloat16"):
             for replicas in (one, several):
                 name = f"{precision} {replicas.local}"
-                results[name] = fit(replicas, adam, number=500, precision=precision)
+                results[name] = fit(replicas, adam, number=MANY, precision=precision)
     arrays = {
         f"{name}/{index}": array
         for name, values in results.items()

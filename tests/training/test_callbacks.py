@@ -30,6 +30,8 @@ from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.non_finite import NonFiniteError, NonFiniteGuard
 from keras_transformer.training.state import TrainingState
+from keras_transformer.training.strategy import ONE_DEVICE, Replicas
+from keras_transformer.training.time_limit import TimeLimit
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +227,79 @@ def test_checkpoints_within_an_epoch_have_the_mean_so_far(model, batches, state)
             **{n: pytest.approx(v) for n, v in logs.items()},
             "val_bleu": 7,
         }
+
+
+class ByTheClock:
+    """A model that is trained by a clock of which each step takes 5 s.
+
+    Args:
+        replicas: Stands in for those that must agree.
+    """
+
+    def __init__(self, folder, replicas=ONE_DEVICE):
+        self.config = TrainingConfig(
+            minutes=1.0, schedule="trapezoid", warmup_steps=1, cooldown=0.5, checkpoint_minutes=None
+        )
+        shape = TransformerConfig(20, None, 1, 8, 8, 1, max_length=8)
+        model = compile_model(Transformer(shape), self.config)
+        self.now, self.rates = 0.0, []
+        limit = TimeLimit(1.0, clock=lambda: self.now)
+        self.state = TrainingState(
+            model, Checkpoints(folder), Interruption(), replicas=replicas, limit=limit
+        )
+
+    def fit(self, batches):
+        def step(batch, logs):
+            self.rates.append(float(self.state.model.optimizer.learning_rate))
+            self.now += 5.0
+
+        watch = keras.callbacks.LambdaCallback(on_train_batch_begin=step)
+        data, epochs = dataset_of(batches).repeat(3), self.state.progress.epoch + 1
+        fit(self.state.model, data, self.state, self.config, watch, epochs=epochs)
+
+    def expected_rates(self, passed):
+        """Those of a trapezoid whose shares of time have passed before each step."""
+        peak = (8 * 1) ** -0.5
+        return pytest.approx([peak * min(1.0, 2 * (1 - share)) for share in passed])
+
+
+def test_the_learning_rate_and_the_end_follow_the_clock(batches, tmp_path):
+    """60 s: 5 s before the steps begin, when the first one is done; and 5 s for the end."""
+    training = ByTheClock(tmp_path)
+    training.fit(batches)
+    latest = training.state.checkpoints.latest()
+    # 50 s of steps after the first one, of 5 s each, and no further one in a corpus of 15.
+    assert (latest.step, latest.epoch, latest.progress.batch) == (11, 0, 11)
+    assert training.rates == training.expected_rates([0.0, *(share / 10 for share in range(10))])
+
+
+def test_a_training_by_the_clock_goes_on_where_it_was(batches, tmp_path):
+    training = ByTheClock(tmp_path)
+    training.fit(batches[:1])  # Three steps, of which the last two have taken a fifth of the time.
+    resumed = ByTheClock(tmp_path)
+    resumed.now = 7.5  # Before it has its state back.
+    resumed.state.restore(resumed.state.checkpoints.latest())
+    assert resumed.state.time_passed == pytest.approx((10 + 7.5) / 50)
+    resumed.fit(batches)
+    steps = [(10 + 7.5 + 5 * step) / 50 for step in range(7)]
+    assert resumed.rates == resumed.expected_rates(steps)
+    assert resumed.state.checkpoints.latest().step == 3 + 7
+
+
+def test_workers_agree_on_the_time(batches, tmp_path):
+    """The other one is a tenth of the time ahead, and takes part until this one is done too."""
+
+    class Two(Replicas):
+        def mean(self, value):
+            return (value + min(1.0, value + 0.1)) / 2
+
+        def agree(self, wish):
+            return wish
+
+    training = ByTheClock(tmp_path, Two("two workers", workers=2))
+    training.fit(batches)
+    shares = [(share + min(10, share + 1)) / 20 for share in range(10)]
+    assert training.rates == training.expected_rates([0.0, *shares])
 
 
 def test_early_stopping_counts_epochs_without_a_better_one():

@@ -71,6 +71,12 @@ def test_weights_of_pairs_on_replicas_with_micro_batches(results):
         np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
 
+def test_replicas_follow_the_clock(results):
+    """Three steps at falling rates; at those that follow, the rate is zero."""
+    for one, two in zip(results[2]["clock of one"], results[2]["clock of two"], strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-6, rtol=0)
+
+
 def test_metrics_are_shown_as_of_all_replicas_at_each_step(results):
     """Of which one has no tokens: what it returned would pull their mean towards 0."""
     [expected], [found] = results[2]["shown by one"], results[2]["shown by two"]
@@ -80,7 +86,7 @@ def test_metrics_are_shown_as_of_all_replicas_at_each_step(results):
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_500_steps_in_half_precision(results, precision, replicas):
+def test_many_steps_in_half_precision(results, precision, replicas):
     """Finite, and as good as float32 on data that has nothing but token frequencies to learn."""
     *weights, loss = results[2][f"{precision} {replicas}"]
     assert all(np.isfinite(weight).all() for weight in weights)

@@ -10,6 +10,7 @@ from keras_transformer.runs.progress import Progress
 from keras_transformer.training import reporting
 from keras_transformer.training.reporting import ReportProgress, listed
 from keras_transformer.training.task import Scoring
+from keras_transformer.training.time_limit import TimeLimit
 
 METRICS = {"accuracy": 0.25, "loss": 6.12345, "tokens_per_second": 12345.6}
 
@@ -21,18 +22,20 @@ class Training:
         as_bar: Whether standard output is a terminal.
         length: What is known of an epoch's length.
         step: The step that it continues from, in the midst of an epoch.
+        minutes: The time that it has.
         **config: Of `TrainingConfig`.
     """
 
-    def __init__(self, monkeypatch, as_bar=False, length=100, step=0, **config):
+    def __init__(self, monkeypatch, as_bar=False, length=100, step=0, minutes=None, **config):
         monkeypatch.setattr(reporting, "is_terminal", lambda: as_bar)
         monkeypatch.setenv("COLUMNS", "80")
         self.now = 0.0
         self.state = SimpleNamespace(progress=Progress(step=step, batch=step))
         self.scoring = Scoring()
-        config = TrainingConfig(epochs=3, **config)
+        config = TrainingConfig(**{"epochs": 3, "minutes": minutes, **config})
+        limit = None if minutes is None else TimeLimit(minutes, clock=lambda: self.now)
         self.report = ReportProgress(
-            self.state, config, lambda: length, self.scoring, lambda: self.now
+            self.state, config, lambda: length, self.scoring, lambda: self.now, limit
         )
         self.report.on_epoch_begin(0)
 
@@ -108,6 +111,22 @@ def test_what_is_left(monkeypatch, capsys, options, expected):
     monkeypatch.setattr(reporting, "_IN_A_LOG", 1.0)
     Training(monkeypatch, **options).step(count=2)
     assert lines_of(capsys)[-1].startswith(f"Epoch 1/3, {expected}")
+
+
+@pytest.mark.parametrize("as_bar", [False, True])
+def test_what_a_time_allows(monkeypatch, capsys, as_bar):
+    """Of 10 minutes 3 percent are for the end; the first step takes 20 s, the others 2 s each."""
+    training = Training(monkeypatch, as_bar, minutes=10.0, epochs=None)
+    training.step(seconds=20.0)
+    training.step(count=30, seconds=2.0)
+    lines = capsys.readouterr().out.splitlines()
+    left = 600 - 18 - 20 - 3 * 2  # When three steps have shown how fast they are.
+    forecast = "In the 09:16 that are left, less what validations take, about 278 more steps, "
+    assert left == 9 * 60 + 16 == 2 * 278
+    assert [line for line in lines if "In the" in line] == [f"{forecast}2.8 epochs, are trained"]
+    shown = re.findall(r"(\d\d:\d\d) left in all", "".join(lines))
+    assert (shown[0], shown[-1]) == ("09:22", "08:22")
+    assert any(("Epoch 1 [" if as_bar else "Epoch 1, step 1/100") in line for line in lines)
 
 
 def test_what_a_scoring_shows_is_shown_once(monkeypatch, capsys):

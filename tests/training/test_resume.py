@@ -266,7 +266,7 @@ def test_signals_and_kills_of_a_process(whole, tmp_path):
         for name, value in dataclasses.asdict(getattr(config, section)).items()
         if value != getattr(type(getattr(config, section))(), name)
     ]
-    output = in_a_process(FORKS, tmp_path / "run", *options)
+    output = in_a_process(FORKS, tmp_path / "run", "--preset=base", *options)
     results = [line.split()[1:] for line in output.splitlines() if line.startswith("RESULT")]
     *_, last = results
     assert results[:2] == [["signal", "143", "2"], ["signal", "130", "4"]]

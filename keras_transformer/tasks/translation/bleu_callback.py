@@ -1,11 +1,12 @@
 """BLEU of the validation corpus, and translations to look at, after each epoch."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from keras_transformer.evaluation import score_corpus
 from keras_transformer.training.task import Scoring
+from keras_transformer.translation.results import Attention
 
 
 class ValidationBleu(Scoring):
@@ -16,6 +17,8 @@ class ValidationBleu(Scoring):
         pairs: Sources with their references.
         samples: Translations that `report` has.
         tokenize: sacreBLEU's tokenizer.
+        attend: Translates a sentence and tells what the translation attends to; None for no
+            picture of it.
 
     Example:
         >>> history = model.fit(dataset, callbacks=[ValidationBleu(translator, pairs)])
@@ -27,12 +30,14 @@ class ValidationBleu(Scoring):
         pairs: Sequence[tuple[str, str]],
         samples: int = 3,
         tokenize: str = "13a",
+        attend: Callable[[str], Attention] | None = None,
     ) -> None:
         super().__init__()
         self.translate = translate
         self.sources, self.references = map(list, zip(*pairs, strict=True))
         self.samples = samples
         self.tokenize = tokenize
+        self.attend = attend
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         scores = self.score()
@@ -50,3 +55,13 @@ class ValidationBleu(Scoring):
         ]
         self.report = "\n".join([f"valid: {score}", *samples])
         return {"val_bleu": score.bleu, "val_chrf": score.chrf}
+
+    def pictures(self) -> Mapping[str, bytes]:
+        """Draws the alignment of the first sentence, in all epochs the same one."""
+        if self.attend is None:
+            return {}
+        from keras_transformer.plotting import plot_alignment, png_bytes
+
+        found = self.attend(self.sources[0])
+        figure = plot_alignment(found.weights, found.source, found.target, found.alignment)
+        return {"attention": png_bytes(figure)}

@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from keras_transformer.config import TokenizerConfig
 from keras_transformer.config.model import ModelConfig, Seq2SeqConfig
-from keras_transformer.data.corpora import LinePair
+from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.mixing import Mixture
 from keras_transformer.models.families import family_of
 from keras_transformer.runs.run import Run
+from keras_transformer.tasks.translation.inputs import in_terms_of_options
 from keras_transformer.text.enlargement import cut_new_pieces, enlarge_sentencepiece
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import UNK_ID
@@ -28,7 +30,7 @@ _MAY_GROW = {"vocab_size", "source_vocab_size"}
 
 def inherit_tokenizers(
     run: Run,
-    corpus: Iterable[LinePair],
+    corpus: Corpus | Mixture,
     model: Seq2SeqConfig,
     tokenizer: TokenizerConfig,
     seed: int,
@@ -55,27 +57,37 @@ def inherit_tokenizers(
     """
     _check_same_model(run.config.model, model)
 
-    def enlarged(old: SubwordTokenizer, vocab_size: int, lines: Iterable[str]) -> SubwordTokenizer:
+    def enlarged(
+        old: SubwordTokenizer, vocab_size: int, lines: Iterable[str], size: str = "vocab_size"
+    ) -> SubwordTokenizer:
         if vocab_size == old.vocab_size:
             return old
-        larger = enlarge_sentencepiece(
-            old.model,
-            lines,
-            vocab_size,
-            character_coverage=tokenizer.character_coverage,
-            max_sentences=tokenizer.max_sentences,
-            seed=seed,
-        )
+        if old.segmentation is not None:
+            raise ValueError(
+                "`vocab_size` must be that of the run it starts from, whose vocabulary is another "
+                "toolkit's: new pieces would not be those that cut its text. Received: "
+                f"{old.vocab_size} there, {vocab_size} now"
+            )
+        with in_terms_of_options(size, corpus.name):
+            larger = enlarge_sentencepiece(
+                old.model,
+                lines,
+                vocab_size,
+                character_coverage=tokenizer.character_coverage,
+                max_sentences=tokenizer.max_sentences,
+                seed=seed,
+            )
         return SubwordTokenizer(larger)
 
-    if model.source_vocab_size is None:
+    if run.source_tokenizer is run.target_tokenizer:
         lines = itertools.chain.from_iterable(corpus)
         joint = enlarged(run.target_tokenizer, model.vocab_size, lines)
         return joint, joint
     sources = (source for source, _ in corpus)
     targets = (target for _, target in corpus)
+    source_size = model.source_vocab_size or model.vocab_size
     return (
-        enlarged(run.source_tokenizer, model.source_vocab_size, sources),
+        enlarged(run.source_tokenizer, source_size, sources, "source_vocab_size"),
         enlarged(run.target_tokenizer, model.vocab_size, targets),
     )
 

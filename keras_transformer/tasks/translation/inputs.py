@@ -1,17 +1,23 @@
 """From the sections of a configuration to corpora, tokenizers and batches."""
 
+import contextlib
 import dataclasses
+import functools
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from keras_transformer.config import DataConfig, TokenizerConfig
 from keras_transformer.config.model import Seq2SeqConfig
 from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus, CorpusError, LinePair, open_corpus
-from keras_transformer.data.fingerprint import fingerprint
-from keras_transformer.data.mixing import Mixture, open_training_corpus
+from keras_transformer.data.fingerprint import Fingerprint, fingerprint, remembered_fingerprint
+from keras_transformer.data.mixing import Mixture, corpora_of, open_training_corpus
+from keras_transformer.data.prepared.origin import Origin
+from keras_transformer.data.prepared.pairs import PreparedPairs, places_of
+from keras_transformer.data.prepared.preparing import prepare
+from keras_transformer.data.prepared.reading import PreparedCorpus
 from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.files import write_atomically
@@ -25,18 +31,23 @@ Tokenizers = tuple[SubwordTokenizer, SubwordTokenizer]
 HELD_OUT = "held_out"
 
 
-def open_of(data: DataConfig, spec: list[str] | str) -> Corpus:
+def open_of(data: DataConfig, spec: list[str] | str, weights: bool = False) -> Corpus:
     """Opens a corpus in the languages of a run.
+
+    Args:
+        data: Tells the languages.
+        spec: The corpus.
+        weights: Read the pairs' weights, where it has them.
 
     Example:
         >>> open_of(DataConfig(), "phrasebook:test").name
         'phrasebook:test'
     """
-    return open_corpus(spec, data.source_language, data.target_language)
+    return open_corpus(spec, data.source_language, data.target_language, weights)
 
 
 def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
-    """Reads each corpus of a run once.
+    """Reads each corpus of a run once; with a cache, only those whose files have changed.
 
     Returns:
         What tells whether each is still the same, as plain values, by what it is for.
@@ -46,9 +57,16 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
         100
     """
     specs = {"train": data.train, **{f"mix {spec}": spec for spec in data.mix}}
+    corpora = {name: open_of(data, spec, data.weights) for name, spec in specs.items()}
     if data.valid is not None and not data.holds_out:
-        specs["valid"] = data.valid
-    return {name: fingerprint(open_of(data, spec))._asdict() for name, spec in specs.items()}
+        corpora["valid"] = open_of(data, data.valid)
+
+    def read(corpus: Corpus) -> Fingerprint:
+        if data.cache is None:
+            return fingerprint(corpus)
+        return remembered_fingerprint(corpus, data.cache)
+
+    return {name: read(corpus)._asdict() for name, corpus in corpora.items()}
 
 
 def validation_corpus(run: Run) -> Corpus | None:
@@ -85,7 +103,11 @@ def write_held_out(path: Path, pairs: Iterable[LinePair], data: DataConfig) -> N
 
 
 def train_tokenizers(
-    corpus: Corpus | Mixture, model: Seq2SeqConfig, tokenizer: TokenizerConfig, seed: int
+    corpus: Corpus | Mixture,
+    model: Seq2SeqConfig,
+    tokenizer: TokenizerConfig,
+    seed: int,
+    fit: bool = False,
 ) -> Tokenizers:
     """Trains the tokenizers of source and target.
 
@@ -94,6 +116,7 @@ def train_tokenizers(
         model: Tells the sizes of the vocabularies, and whether they are one.
         tokenizer: How they are learned.
         seed: Seed of the sample of sentences.
+        fit: Whether `vocab_size` is fitted to a text that does not support it.
 
     Returns:
         The source and the target tokenizer; the same object when the vocabulary is joint.
@@ -110,15 +133,11 @@ def train_tokenizers(
     """
 
     def train(lines: Iterable[str], size: str) -> SubwordTokenizer:
-        try:
+        options = {"seed": seed, "fit": fit and size == "vocab_size"}
+        with in_terms_of_options(size, corpus.name):
             return SubwordTokenizer.train(
-                lines, getattr(model, size), seed=seed, **dataclasses.asdict(tokenizer)
+                lines, getattr(model, size), **options, **dataclasses.asdict(tokenizer)
             )
-        except CorpusError:
-            raise
-        except ValueError as error:
-            # In the terms of a person who has no lines, but files and options.
-            raise ValueError(f"{error} (--model.{size}, for the text of {corpus.name})") from error
 
     if model.source_vocab_size is None:
         joint = train(itertools.chain.from_iterable(corpus), "vocab_size")
@@ -127,6 +146,26 @@ def train_tokenizers(
         train((source for source, _ in corpus), "source_vocab_size"),
         train((target for _, target in corpus), "vocab_size"),
     )
+
+
+@contextlib.contextmanager
+def in_terms_of_options(size: str, corpus: str) -> Iterator[None]:
+    """Puts errors of a vocabulary in the terms of a person who has files and options, not lines.
+
+    Args:
+        size: The option of the model that has its size.
+        corpus: Name of the corpus.
+
+    Example:
+        >>> with in_terms_of_options("vocab_size", "corpus/train"):
+        ...     tokenizer = SubwordTokenizer.train(["a dog"], vocab_size=9)
+    """
+    try:
+        yield
+    except CorpusError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{error} (--model.{size}, for the text of {corpus})") from error
 
 
 def training_preprocessor(
@@ -161,15 +200,47 @@ def training_batches(run: Run, replicas: Replicas) -> TranslationBatches:
     data, training = run.config.data, run.config.training
     held_out = validation_corpus(run) if data.holds_out else None
     pairs = run.data.get("train", {}).get("pairs")
-    return TranslationBatches(
-        open_training_corpus(data, held_out or ()),
-        training_preprocessor(run.tokenizers, data, run.config.model.max_length),
-        run.plan,
+    if pairs and held_out:
+        pairs -= held_out.size
+    corpus = open_training_corpus(data, held_out or ())
+    preprocess = training_preprocessor(run.tokenizers, data, run.config.model.max_length)
+    make_batches = functools.partial(
+        TranslationBatches,
+        plan=run.plan,
         shuffle_buffer=data.shuffle_buffer,
         seed=training.seed,
         pairs=pairs and round(pairs * (1 + sum(data.mix.values()))),
         sharing=_sharing(replicas, training.jit_compile),
     )
+    if data.cache is None:
+        return make_batches(corpus, preprocess)
+    return make_batches(*_prepared(run, corpus, preprocess, held_out or (), replicas))
+
+
+def _prepared(
+    run: Run,
+    corpus: Corpus | Mixture,
+    preprocess: PairPreprocessor,
+    held_out: Iterable[LinePair],
+    replicas: Replicas,
+) -> tuple[Corpus | Mixture, PreparedPairs]:
+    """Puts prepared ids and their places in place of lines and what makes ids of them."""
+    data = run.config.data
+    names = ["train", *(f"mix {spec}" for spec in data.mix)]
+    origins = [
+        Origin(one.name, Fingerprint(**run.data[name]), run.tokenizers, held_out)
+        for name, one in zip(names, corpora_of(corpus), strict=True)
+    ]
+
+    def opened() -> list[PreparedCorpus]:
+        return list(map(prepare, corpora_of(corpus), origins, itertools.repeat(data.cache)))
+
+    if replicas.is_chief:
+        opened()
+    # The others wait here until all is prepared, and prepare where they do not see it.
+    replicas.agree(True)
+    prepared = opened()
+    return places_of(corpus, prepared), PreparedPairs(prepared, preprocess)
 
 
 def validation_preprocessor(run: Run) -> PairPreprocessor:

@@ -9,17 +9,22 @@ import keras
 import numpy as np
 
 from keras_transformer.config import RunConfig
+from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.console import say
 from keras_transformer.data.batches import Arrays, TranslationBatches
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.held_out import hold_out
-from keras_transformer.data.mixing import open_training_corpus
+from keras_transformer.data.inspection.report import first_impression
+from keras_transformer.data.mixing import Mixture, open_training_corpus
 from keras_transformer.data.planning import fit_plan
 from keras_transformer.evaluation import require_tokenizer
+from keras_transformer.files import require_local
 from keras_transformer.runs.run import Run, open_run
+from keras_transformer.tasks.translation.choosing import choose_end, choose_options
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
 from keras_transformer.tasks.translation.inputs import (
+    Tokenizers,
     fingerprints,
     open_of,
     train_tokenizers,
@@ -54,6 +59,10 @@ class Translation:
                 f"bleu_sentences={validation.bleu_sentences}"
             )
         require_tokenizer(validation.bleu_tokenize)
+        if config.data.cache is not None:
+            require_local(config.data.cache, "cache")
+        if validation.attention:
+            import keras_transformer.plotting  # noqa: F401 - to fail now, if at all.
 
     def fingerprints(self, config: RunConfig) -> dict[str, dict[str, int | str]]:
         return fingerprints(config.data)
@@ -64,31 +73,30 @@ class Translation:
         config: RunConfig,
         data: Mapping[str, Mapping[str, Any]],
         init_from: str | None,
+        choices: Choices = ALL_GIVEN,
     ) -> Run:
-        held_out = _hold_out(config, data["train"]["pairs"])
+        pairs, start = data["train"]["pairs"], None if init_from is None else open_run(init_from)
+        train = open_of(config.data, config.data.train, config.data.weights)
+        say(first_impression(train))
+        held_out = _hold_out(config, train, pairs)
+        config, chosen = choose_options(config, choices, pairs, start)
         corpus = open_training_corpus(config.data, held_out or ())
-        model, tokenizer, seed = config.model, config.tokenizer, config.training.seed
-        if init_from is None:
-            say(f"Training the vocabulary on {corpus.name}")
-            tokenizers = train_tokenizers(corpus, model, tokenizer, seed)
-        else:
-            say(f"Taking over the vocabulary of {init_from}")
-            tokenizers = inherit_tokenizers(open_run(init_from), corpus, model, tokenizer, seed)
+        config, tokenizers = _with_vocabulary(config, corpus, choices, start)
         plan, summary = fit_plan(
             corpus,
-            training_preprocessor(tokenizers, config.data, model.max_length),
+            training_preprocessor(tokenizers, config.data, config.model.max_length),
             batch_tokens=config.data.batch_tokens,
-            seed=seed,
+            seed=config.training.seed,
         )
         say(f"Fitting batches to a sample of {corpus.name}: {summary}")
         say(f"Batches of {config.data.batch_tokens} tokens in {len(plan.shapes)} shapes")
-        run = Run(path, config, tokenizers, plan, data, init_from)
+        run = Run(path, config, tokenizers, plan, data, init_from, chosen)
         valid = held_out or validation_corpus(run)
         if valid:
             TranslationValidation(run, valid)  # An error in it comes before the run is there.
         if held_out:
             write_held_out(path, held_out, config.data)
-        return run
+        return choose_end(run, choices)
 
     def batches(self, run: Run, replicas: Replicas) -> TranslationBatches:
         return training_batches(run, replicas)
@@ -136,11 +144,25 @@ class Translation:
         return config.model.floats_of_pair(shape.source, shape.target)
 
 
-def _hold_out(config: RunConfig, pairs: int) -> Corpus | None:
+def _with_vocabulary(
+    config: RunConfig, corpus: Corpus | Mixture, choices: Choices, start: Run | None
+) -> tuple[RunConfig, Tokenizers]:
+    """Returns the tokenizers, and the configuration with the size that their vocabulary has."""
+    model, tokenizer, seed = config.model, config.tokenizer, config.training.seed
+    if start is not None:
+        say(f"Taking over the vocabulary of {start.path}")
+        return config, inherit_tokenizers(start, corpus, model, tokenizer, seed)
+    say(f"Training the vocabulary on {corpus.name}")
+    fit = choices.leaves_open("model.vocab_size")
+    tokenizers = train_tokenizers(corpus, model, tokenizer, seed, fit)
+    size = {"model.vocab_size": tokenizers[1].vocab_size}
+    return choices.chosen(config, size), tokenizers
+
+
+def _hold_out(config: RunConfig, train: Corpus, pairs: int) -> Corpus | None:
     """Chooses what of the training corpus is validated on, if that is to be."""
     if not config.data.holds_out:
         return None
-    train = open_of(config.data, config.data.train)
     chosen = hold_out(train, config.data.pairs_held_out(pairs))
     say(f"Holding {len(chosen):,} of {pairs:,} pairs of {train.name} out to validate on")
     return Corpus(f"what is held out of {train.name}", lambda: iter(chosen))

@@ -5,6 +5,7 @@ same pairs.
 """
 
 import collections
+import contextlib
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from keras_transformer.tasks.translation.inputs import (
 )
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.strategy import Replicas
+from keras_transformer.translation.results import Attention
 from keras_transformer.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -77,19 +79,22 @@ class TranslationValidation:
             return None
         translator = Translator(model, *self.run.tokenizers, decoding)
 
-        def translate(lines: Sequence[str]) -> list[str]:
-            return in_stretches(translator, lines, check)
+        in_model = contextlib.nullcontext if average is None else average.in_model
 
-        def translate_with_average(lines: Sequence[str]) -> list[str]:
-            assert average is not None
-            with average.in_model():
-                return translate(lines)
+        def translate(lines: Sequence[str]) -> list[str]:
+            with in_model():
+                return in_stretches(translator, lines, check)
+
+        def attend(line: str) -> Attention:
+            with in_model():
+                return translator.attend([line])[0]
 
         return ValidationBleu(
-            translate if average is None else translate_with_average,
+            translate,
             self._translated,
             validation.samples,
             validation.bleu_tokenize,
+            attend if validation.attention else None,
         )
 
 

@@ -1,0 +1,96 @@
+"""Which options of a run a person has asked for, and which are left to the program.
+
+What is left open is decided once, when a run is made. From then on it is the run's own: the same
+call finds it there, on a machine with other devices too.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from keras_transformer.config.run import RunSections
+
+Config = TypeVar("Config", bound=RunSections)
+
+# What is open wherever it was not asked for: it may be more than the text has.
+_FITTED = "model.vocab_size"
+
+
+@dataclasses.dataclass(frozen=True)
+class Choices:
+    """What was asked for.
+
+    Args:
+        given: Options that were, by their dotted names; None for all there are.
+        automatic: Whether rules choose the others, by the corpus and the machine. Else they have
+            their defaults, and the vocabulary's size is open alone, to be fitted to the text.
+
+    Example:
+        >>> choices = Choices(frozenset({"model.dropout"}), automatic=True)
+        >>> choices.leaves_open("model.dropout"), choices.leaves_open("model.d_model")
+        (False, True)
+    """
+
+    given: frozenset[str] | None = None
+    automatic: bool = False
+
+    def leaves_open(self, option: str) -> bool:
+        """Returns whether the program may choose an option."""
+        open_ones = self.automatic or option == _FITTED
+        return open_ones and self.given is not None and option not in self.given
+
+    def filled(self, config: Config, other: RunSections) -> Config:
+        """Returns a configuration that has what is open from another one.
+
+        A section of another class, as that of another family's model, stays as it is.
+
+        Args:
+            config: The configuration, in which only what was asked for counts.
+            other: Such as that of the run that is to go on.
+
+        Example:
+            >>> choices = Choices(frozenset({"model.dropout"}), automatic=True)
+            >>> other = RunConfig(TransformerConfig(d_model=64, dropout=0.4))
+            >>> filled = choices.filled(RunConfig(TransformerConfig(dropout=0.2)), other)
+            >>> filled.model.d_model, filled.model.dropout
+            (64, 0.2)
+        """
+        if self.given is None:
+            return config
+        sections: dict[str, Any] = {}
+        for section in dataclasses.fields(config):
+            mine: Any = getattr(config, section.name)
+            others: Any = getattr(other, section.name, None)
+            if type(mine) is type(others):
+                names = (field.name for field in dataclasses.fields(mine))
+                taken = (name for name in names if self.leaves_open(f"{section.name}.{name}"))
+                values = {name: getattr(others, name) for name in taken}
+                sections[section.name] = dataclasses.replace(mine, **values)
+        return dataclasses.replace(config, **sections)
+
+    def chosen(self, config: Config, values: Mapping[str, Any]) -> Config:
+        """Returns a configuration with values for those of some options that are open.
+
+        Args:
+            config: The configuration.
+            values: By the options' dotted names.
+
+        Example:
+            >>> choices = Choices(frozenset({"model.dropout"}), automatic=True)
+            >>> values = {"model.dropout": 0.9, "model.d_model": 64}
+            >>> choices.chosen(RunConfig(), values).model.d_model
+            64
+        """
+        changes: dict[str, dict[str, Any]] = {}
+        for option, value in values.items():
+            if self.leaves_open(option):
+                section, _, name = option.partition(".")
+                changes.setdefault(section, {})[name] = value
+        sections: dict[str, Any] = {
+            name: dataclasses.replace(getattr(config, name), **changed)
+            for name, changed in changes.items()
+        }
+        return dataclasses.replace(config, **sections)
+
+
+ALL_GIVEN = Choices()
