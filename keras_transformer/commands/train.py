@@ -69,6 +69,7 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     chosen = _Choices(preset=_PAPER if recipes else _AUTO)
     for content in contents:
         chosen = chosen._replace(**_choices_of_recipe(content or {}))
+    preset_of_recipes = chosen.preset
     chosen = _choices_of_arguments(parser, others, chosen)
     sections = RUN_CONFIGS.get(chosen.task, RunConfig)
     _add_options(parser, sections, chosen.preset)
@@ -86,6 +87,8 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     except ValueError as error:
         parser.error(str(error))
     init_from = None if namespace.init_from is None else Path(namespace.init_from)
+    if chosen.preset not in (preset_of_recipes, _AUTO):
+        _tell_what_a_preset_leaves(chosen.preset, config, contents)
     asked_for = frozenset(parser.parse_args(arguments, defaults=False).keys())
     choices = Choices(asked_for, automatic=chosen.preset == _AUTO)
     output, strategy = Path(namespace.output), namespace.strategy
@@ -137,6 +140,22 @@ def _choices_of_arguments(parser: Parser, arguments: list[str], chosen: _Choices
         return _Choices(**vars(reader.parse_known_args(arguments)[0]))
     except argparse.ArgumentError as error:
         parser.error(str(error))
+
+
+def _tell_what_a_preset_leaves(
+    preset: str, config: RunSections, contents: Sequence[Mapping[str, Any] | None]
+) -> None:
+    """Says where a recipe has precedence over a preset that was asked for by name."""
+    from keras_transformer.models.families import family_of_preset
+
+    told = {name for content in contents for name in (content or {}).get("model") or {}}
+    for name, value in family_of_preset(preset).presets[preset].items():
+        kept = getattr(config.model, name)
+        if name in told and kept != value:
+            say(
+                f"--preset {preset}: the recipe's model.{name} {kept} has precedence over {value}; "
+                f"for that, --model.{name} {value}"
+            )
 
 
 def _meaning_of_time(parser: Parser, time_limit: str | None) -> list[str]:

@@ -86,6 +86,16 @@ def test_a_preset_of_the_command_line_beats_that_of_the_recipe(recipe):
     assert parse("--config", path, "--preset=big").model == TransformerConfig.preset("big", d_ff=99)
 
 
+def test_what_of_a_preset_has_no_effect_is_told(recipe, capsys):
+    """A row of Table 3 that is asked for by name, and a recipe that spells that value out."""
+    path = recipe("preset: base\nmodel:\n  dropout: 0.1\n  d_model: 1024\n")
+    config = parse("--config", path, "--preset=big", "--model.num_heads=8")
+    assert (config.model.dropout, config.model.d_model, config.model.num_heads) == (0.1, 1024, 8)
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("--preset big: the recipe's model.dropout 0.1 has precedence over 0.3;")
+    assert line.endswith("--model.dropout 0.3")
+
+
 def test_later_recipes_beat_earlier_ones(tmp_path):
     for name, text in (("a", "model: {d_ff: 1, dropout: 0.5}"), ("b", "model: {d_ff: 2}")):
         (tmp_path / name).write_text(text)
