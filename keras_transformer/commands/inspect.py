@@ -123,7 +123,8 @@ def _looker(arguments: Namespace) -> "Callable[[str], Inspection]":
     )
 
     def look(spec: str) -> "Inspection":
-        corpus = open_corpus(spec, *languages)
+        # Whether a training will read the weights or not: here they are no part of the lines.
+        corpus = open_corpus(spec, *languages, weights=True)
         return inspect_corpus(corpus, languages, normalizers, preprocess, progress=True)
 
     return look

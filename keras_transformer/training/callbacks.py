@@ -20,6 +20,8 @@ _BETWEEN_READINGS = 0.1
 class Throughput(keras.callbacks.Callback):
     """Shows `tokens_per_second`: real target tokens of an epoch, by the time its steps took.
 
+    With weights of pairs a token counts by the weight of its pair, as in the loss.
+
     Args:
         clock: Gives the time in seconds.
 

@@ -17,8 +17,9 @@ from keras_transformer.commands.options import (
     given_decoding_options,
 )
 from keras_transformer.commands.train import parse_training_command
+from keras_transformer.config import TRAINING_PRESETS
 from keras_transformer.config.run import RUN_CONFIGS
-from keras_transformer.models.families import FAMILIES
+from keras_transformer.models.families import FAMILIES, family_of_preset
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
@@ -106,8 +107,11 @@ def test_later_recipes_beat_earlier_ones(tmp_path):
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_every_recipe_parses(path):
     recipe = yaml.safe_load(path.read_text())
-    preset = TransformerConfig.preset(recipe.pop("preset", "base"))
-    expected = {**RunConfig().to_dict(), "model": dataclasses.asdict(preset)}
+    name = recipe.pop("preset", "base")
+    family = family_of_preset(name)
+    model = family.config(**family.presets[name])
+    expected = {**RunConfig().to_dict(), "model": dataclasses.asdict(model)}
+    expected["training"] |= TRAINING_PRESETS.get(name, {})
     for section, values in recipe.items():
         expected[section].update(values)
     assert parse("--config", str(path)).to_dict() == expected

@@ -307,6 +307,18 @@ def test_of_two_that_write_a_shard_one_comes_first(tokenizer, tmp_path):
     assert np.load(path / "source.npy").tolist() == expected
 
 
+def test_of_two_that_prepare_a_corpus_one_comes_first(tokenizer, tmp_path):
+    origin = Origin("a corpus", fingerprint(PAIRS), (tokenizer, tokenizer))
+    options = dict(processes=1, shard_pairs=40)
+
+    def slow():
+        yield from PAIRS
+        prepare(Corpus("a corpus", lambda: iter(PAIRS)), origin, tmp_path, **options)
+
+    assert len(prepare(Corpus("a corpus", slow), origin, tmp_path, **options)) == len(PAIRS)
+    assert not list(tmp_path.glob("**/.*")), "nothing half-written is left"
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -268,7 +268,7 @@ def test_files_of_different_lengths(tmp_path, corpus, script):
         "train.py", *SMALL, "--data.train", corpus, "--output", tmp_path / "run"
     )
     assert code == 1
-    assert error.startswith("train.py: error: The two files of a parallel corpus must have one")
+    assert error.startswith("train.py: error: The files of a parallel corpus must have one")
     assert f"5 lines in {corpus}.en, 6 lines in {corpus}.de" in error
     assert not (tmp_path / "run").exists()
 

@@ -203,7 +203,7 @@ def _identified(
     """Tells the languages of a part of the sample, if that is wanted and can be done."""
     if not languages or not can_identify():
         return (), []
-    part = sample[:: max(1, len(sample) // _IDENTIFIED)]
+    part = sample[:: max(1, -(-len(sample) // _IDENTIFIED))]
     counts, tally = find_languages(part, languages)
     return counts, [tally.finding(of=len(part))]
 

@@ -13,7 +13,7 @@ Counts = npt.NDArray[np.intp]
 
 QUANTILES = (0.1, 0.5, 0.9, 0.99)
 # Lines of so many words or more are counted together.
-_MOST_WORDS = 1000
+MOST_WORDS = 1000
 # How often the usual ratio of lengths is odd, and below how many characters it may be anything.
 _ODD, _SHORT = 3.0, 20
 
@@ -66,7 +66,7 @@ class Lengths:
     """
 
     def __init__(self, sample: Sequence[LinePair]) -> None:
-        self._words = [np.zeros(_MOST_WORDS + 1, np.intp) for _ in range(2)]
+        self._words = [np.zeros(MOST_WORDS + 1, np.intp) for _ in range(2)]
         self._totals = [np.zeros(2, np.intp) for _ in range(2)]
         self._usual = float(np.median(_log_ratios(*_characters(sample)))) if sample else 0.0
         self._odd = Tally("ratio", "with sides of unlike lengths")
@@ -77,8 +77,8 @@ class Lengths:
         for side, lines in enumerate(zip(*pairs, strict=True)):
             words = np.fromiter(map(len, map(str.split, lines)), np.intp, len(lines))
             self._totals[side] += words.sum(), characters[side].sum()
-            clipped = np.minimum(words, _MOST_WORDS)
-            self._words[side] += np.bincount(clipped, minlength=_MOST_WORDS + 1)
+            clipped = np.minimum(words, MOST_WORDS)
+            self._words[side] += np.bincount(clipped, minlength=MOST_WORDS + 1)
         odd = np.abs(_log_ratios(*characters) - self._usual) > np.log(_ODD)
         shorter, longer = np.sort(characters, axis=0)
         # A side that is empty is another fault.

@@ -76,20 +76,20 @@ class SentenceHashes:
 
     def _places(self, kind: str, wanted: Hashes, most: int) -> Iterator[tuple[int, int]]:
         """Yields the first places of hashes that were there before, each with where that was."""
-        seen: dict[int, int] = {}
+        seen = np.full(len(wanted), -1, np.intp)
         for start, block in self.blocks(kind):
             if not most or not len(wanted):
                 return
-            found, _ = _find(wanted, block)
+            found, places = _find(wanted, block)
             for index in np.flatnonzero(found).tolist():
-                value = int(block[index])
-                if value in seen:
-                    yield start + index, seen[value]
+                place = places[index]
+                if seen[place] >= 0:
+                    yield start + index, int(seen[place])
                     most -= 1
                     if not most:
                         return
                 else:
-                    seen[value] = start + index
+                    seen[place] = start + index
 
 
 class Repeats(NamedTuple):

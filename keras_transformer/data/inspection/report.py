@@ -9,7 +9,7 @@ from typing import Any
 from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.inspection.findings import Example, Finding
 from keras_transformer.data.inspection.inspection import Inspection, inspect_corpus
-from keras_transformer.data.inspection.lengths import QUANTILES, SideLengths
+from keras_transformer.data.inspection.lengths import MOST_WORDS, QUANTILES, SideLengths
 
 _WIDTH = 79
 # Rows of the histogram, and the width of its longest bar.
@@ -119,7 +119,8 @@ def _lengths(inspection: Inspection) -> Iterator[str]:
     }
     for index, share in enumerate(QUANTILES):
         rows[f"  {share:.0%} have at most"] = [str(side.quantiles[index]) for side in sides]
-    rows["  longest"] = [str(len(side.lines) - 1) for side in sides]
+    longest = [len(side.lines) - 1 for side in sides]
+    rows["  longest"] = [f"{n} or more" if n == MOST_WORDS else str(n) for n in longest]
     if inspection.tokens is not None:
         tokens = inspection.tokens
         rows["tokens a line, mean"] = [f"{mean:.1f}" for mean in (tokens.source, tokens.target)]

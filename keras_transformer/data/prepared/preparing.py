@@ -73,11 +73,16 @@ def prepare(
         say(f"Preparing the token ids of {corpus.name} in {folder}")
         folder.mkdir(parents=True, exist_ok=True)
         models = [(tokenizer.model, tokenizer.segmentation) for tokenizer in origin.tokenizers]
-        processes = processes or min(os.cpu_count() or 1, _MOST_PROCESSES)
+        processes = processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
         with progress_bar(origin.fingerprint.pairs, " pairs") as bar:
             for written in _write_shards(corpus, folder, models, processes, shard_pairs):
                 bar.update(written)
-        _write_index(folder, {**origin.described(), "shard_pairs": shard_pairs})
+        try:
+            _write_index(folder, {**origin.described(), "shard_pairs": shard_pairs})
+        except OSError:
+            # Another training may have prepared the same corpus in the meantime.
+            if not (folder / "index").exists():
+                raise
     return PreparedCorpus(folder)
 
 
@@ -122,9 +127,10 @@ def _workers(processes: int) -> Iterator[concurrent.futures.Executor]:
         yield workers
     except concurrent.futures.BrokenExecutor as error:
         raise OSError(
-            "A process that tokenizes has been ended from outside, as the system does when memory "
-            f"is short; the same call goes on with what is finished. Received: {processes} "
-            f"processes ({error})"
+            "A process that tokenizes has ended before its work was done: ended from outside, as "
+            "the system does when memory is short, in which case the same call goes on with what "
+            'is finished; or begun by a script without `if __name__ == "__main__":`, which each of '
+            f"them runs anew. Received: {processes} processes ({error})"
         ) from error
     finally:
         workers.shutdown(cancel_futures=True)

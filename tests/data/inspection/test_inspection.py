@@ -51,6 +51,14 @@ def found(corpus):
     }
 
 
+def test_weights_are_no_part_of_the_lines(inspect, tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("".join(f"{en}\t{de}\t0.5\n" for en, de in TRAIN[:300]), "utf-8")
+    [weighted] = inspect(str(path))["corpora"]
+    [plain] = inspect(write(tmp_path / "plain.tsv", TRAIN[:300]))["corpora"]
+    assert [weighted[side] for side in ("source", "target")] == [plain["source"], plain["target"]]
+
+
 def test_swapped_columns(inspect, tmp_path):
     pairs = [*TRAIN]
     pairs[100:150] = [pair[::-1] for pair in pairs[100:150]]

@@ -14,7 +14,7 @@ def line(words):
 
 
 def test_words_and_quantiles(monkeypatch):
-    monkeypatch.setattr(lengths, "_MOST_WORDS", 40)
+    monkeypatch.setattr(lengths, "MOST_WORDS", 40)
     rng = random.Random(1706)
     counts = [[rng.randint(0, 50), rng.randint(1, 30)] for _ in range(997)]
     pairs = [(line(source), line(target)) for source, target in counts]
