@@ -1,10 +1,14 @@
-"""Makes the pictures of docs/ from runs.
+"""Makes the pictures of docs/pictures.md from runs.
 
     python tools/make_pictures.py runs/demo runs/post-norm runs/pre-norm
 
 The first one is drawn; of the others, which differ in the place of their normalization alone, the
-learning curves. They are runs of configs/phrasebook.yaml, the latter two of eight epochs of 8,000
-pairs: `docs/pictures.md` has their commands.
+learning curves. They are runs of configs/phrasebook.yaml: the first is that of `make demo`, and of
+the latter two, of eight epochs of 8,000 pairs, `docs/pictures.md` has the commands.
+
+The two pictures of docs/attention.md are of other trainings and of measurements, and made apart:
+`bahdanau.png` by the call of `plot alignment` below it, of a run of "The comparison" on that page,
+and `table1.png` by `benchmarks/table1.py`.
 """
 
 import argparse
@@ -17,7 +21,7 @@ SENTENCE = "The old woman reads a good book in the garden."
 
 
 def make_pictures(run: str, compared: list[str]) -> None:
-    """Draws each picture that a page of docs/ shows."""
+    """Draws each picture that docs/pictures.md shows."""
     calls = {
         "layers": ["attention", run, SENTENCE],
         "heads": ["attention", run, SENTENCE, "--layer", "0"],

@@ -2,8 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
@@ -13,6 +14,7 @@ from keras_transformer.commands.options import (
     add_model_argument,
     given_decoding_options,
     read_corpora,
+    read_targets,
     short_names,
 )
 from keras_transformer.commands.parser import Command, Parser
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from keras_transformer.evaluation import Evaluation
 
 _METRICS = ("bleu", "chrf")
+_SAMPLES = 1000
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -64,12 +67,16 @@ def _add_report_options(parser: Parser) -> None:
     group.add_argument("--json", action="store_true", help="Write all of it for machines.")
     group.add_argument("--html", metavar="FILE", help="Write all of it as a page, too.")
     group.add_argument(
-        "--samples", type=int, default=1000, metavar="N", help="Resampled corpora of the bootstrap."
+        "--samples",
+        type=int,
+        metavar="N",
+        help=f"Resampled corpora of the bootstrap; by default {_SAMPLES}.",
     )
     group.add_argument(
         "--count_in",
         metavar="CORPUS",
-        help="Where words are counted, such as the training corpus; by default the references.",
+        help="Where words are counted, such as the training corpus; by default the references. "
+        "Asks for --details.",
     )
     group.add_argument(
         "--comet",
@@ -97,6 +104,7 @@ def _run(arguments: Namespace) -> None:
         require_comet(arguments.comet)
     paths, corpora = split_systems([arguments.model, *arguments.corpus])
     options = given_decoding_options(arguments)
+    _require_of_use(arguments, paths, options)
     systems = [Translated(path, arguments.checkpoint, options) for path in paths]
     if _is_plain(arguments, paths):
         for spec, sources, references in read_corpora(_languages(arguments, paths), corpora):
@@ -107,17 +115,46 @@ def _run(arguments: Namespace) -> None:
     for one in _evaluated(arguments, systems, _languages(arguments, paths), corpora):
         evaluations.append(one)
         if not arguments.json:
-            write_result(as_text(one, arguments.details))
+            write_result(as_text(one, _is_detailed(arguments)))
     if arguments.json:
         write_result(json.dumps([one.to_dict() for one in evaluations], indent=2))
     if arguments.html is not None:
         write_atomically(arguments.html, as_page(evaluations).encode("utf-8", "replace"))
 
 
+def _require_of_use(arguments: Namespace, paths: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raises the errors that would else come after the work, or never."""
+    if len({*paths}) < len(paths):
+        raise ValueError(
+            f"Systems must have a name each; give each of them once. Received: {', '.join(paths)}"
+        )
+    chosen = [*options] if arguments.checkpoint == "best" else ["checkpoint", *options]
+    if chosen and all(map(is_stored, paths)):
+        raise ValueError(
+            "Options of models must be left out with stored translations alone, of which nothing "
+            f"is decoded. Received: {', '.join(chosen)} for {', '.join(paths)}"
+        )
+    if arguments.samples is not None and arguments.samples < 1:
+        raise ValueError(f"`samples` must be at least 1. Received: samples={arguments.samples}")
+    if arguments.html is None:
+        return
+    page = Path(arguments.html)
+    if page.is_dir() or not page.parent.is_dir():
+        raise FileNotFoundError(
+            f"`html` must be a file in a folder that is there; make the folder. Received: {page}"
+        )
+
+
+def _is_detailed(arguments: Namespace) -> bool:
+    """Returns whether more than scores is told; what words are counted for is a part of it."""
+    return arguments.details or arguments.count_in is not None
+
+
 def _is_plain(arguments: Namespace, paths: Sequence[str]) -> bool:
     """Returns whether a line for each corpus is all that is asked for."""
-    asked = arguments.details, arguments.json, arguments.html, arguments.comet
-    return len(paths) == 1 and not any(asked) and tuple(arguments.metrics) == _METRICS
+    asked = arguments.json, arguments.html is not None, arguments.comet, arguments.samples
+    plain = tuple(arguments.metrics) == _METRICS and not _is_detailed(arguments)
+    return len(paths) == 1 and plain and not any(asked)
 
 
 def _languages(arguments: Namespace, paths: Sequence[str]) -> tuple[str, str]:
@@ -141,15 +178,15 @@ def _evaluated(
     languages: tuple[str, str],
     corpora: Sequence[str],
 ) -> Iterator["Evaluation"]:
-    from keras_transformer.evaluation import System, evaluate
+    from keras_transformer.evaluation import System, count_words, evaluate
     from keras_transformer.evaluation.comet import score_comet
 
     names = short_names([system.path for system in systems])
-    thorough = arguments.details or arguments.json or arguments.html is not None
-    counted = None
+    thorough = _is_detailed(arguments) or arguments.json or arguments.html is not None
+    pairs, counted = read_corpora(languages, corpora), None
     if arguments.count_in is not None:
-        [(_, _, counted)] = read_corpora(languages, [arguments.count_in])
-    for spec, sources, references in read_corpora(languages, corpora):
+        counted = count_words(read_targets(languages, arguments.count_in), arguments.tokenize)
+    for spec, sources, references in pairs:
         found = []
         for name, system in zip(names, systems, strict=True):
             translations, seconds = system.translate(sources, timed=thorough)
@@ -169,7 +206,7 @@ def _evaluated(
             found,
             arguments.metrics,
             arguments.tokenize,
-            arguments.samples,
+            _SAMPLES if arguments.samples is None else arguments.samples,
             counted,
         )
 

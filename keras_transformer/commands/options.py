@@ -123,12 +123,31 @@ def read_corpora(
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Gives each corpus of a command line: its name, its sources and its targets.
 
+    All are opened at once, so that a missing one is told before there is work on the others.
+
     Args:
         languages: Codes of the sources' and the targets' language.
         specs: The corpora.
     """
     from keras_transformer.data.corpora import open_corpus
 
-    for spec in specs:
-        sources, targets = zip(*open_corpus(spec, *languages), strict=True)
-        yield spec, sources, targets
+    opened = [(spec, open_corpus(spec, *languages)) for spec in specs]
+
+    def read() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        for spec, corpus in opened:
+            sources, targets = zip(*corpus, strict=True)
+            yield spec, sources, targets
+
+    return read()
+
+
+def read_targets(languages: tuple[str, str], spec: str) -> Iterator[str]:
+    """Gives the targets of a corpus one by one, as a training corpus need not fit in memory.
+
+    Args:
+        languages: As of `read_corpora`.
+        spec: The corpus.
+    """
+    from keras_transformer.data.corpora import open_corpus
+
+    return (target for _, target in open_corpus(spec, *languages))

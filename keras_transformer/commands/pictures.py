@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PARTS = ("cross", "encoder", "decoder")
+# More are drawn where they are asked for.
+_POSITIONS = 100
 
 
 class Kind(NamedTuple):
@@ -93,6 +95,11 @@ def _require_below(name: str, value: int, bound: int) -> None:
         )
 
 
+def _require_some(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
+
+
 def _add_alignment(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     _add_pair(parser)
@@ -126,7 +133,10 @@ def _add_positions(parser: argparse.ArgumentParser) -> None:
         help="Whose: learned ones differ.",
     )
     parser.add_argument(
-        "--positions", type=int, default=100, metavar="N", help="The first N positions."
+        "--positions",
+        type=int,
+        metavar="N",
+        help=f"The first N positions; by default all that the model has, at most {_POSITIONS}.",
     )
     add_checkpoint_option(parser)
 
@@ -152,9 +162,15 @@ def _table_of(arguments: argparse.Namespace) -> "npt.NDArray[Any]":
             "`run` must be one of a model that adds positional encodings. Received: "
             f"{arguments.run}"
         )
-    table = np.asarray(encoding.table)
-    _require_below("positions", arguments.positions - 1, len(table))
-    return table[: arguments.positions]
+    table, positions = np.asarray(encoding.table), arguments.positions
+    if positions is None:
+        return table[:_POSITIONS]
+    if not 1 <= positions <= len(table):
+        raise ValueError(
+            f"`positions` must be at least 1 and at most the model's {len(table)}. Received: "
+            f"positions={positions}"
+        )
+    return table[:positions]
 
 
 def _draw_positions(arguments: argparse.Namespace) -> "Figure":
@@ -253,12 +269,21 @@ def _draw_schedule(arguments: argparse.Namespace) -> "Figure":
         latest, training = run.checkpoints.latest(), run.config.training
         return training.max_steps or (latest.step if latest else 4 * training.warmup_steps)
 
+    _require_some("steps", arguments.steps)
     with without_start_up_lines():
         runs = [open_run(path) for path in arguments.runs]
         steps = np.arange(arguments.steps or max(map(steps_of, runs)))
         schedules = [make_schedule(run.config.model.d_model, run.config.training) for run in runs]
         rates = [(steps + 1, ops.convert_to_numpy(schedule(steps))) for schedule in schedules]
-    return plot_schedules(dict(zip(short_names(arguments.runs), rates, strict=True)))
+    names = short_names(arguments.runs)
+    timed = [
+        name
+        for name, run in zip(names, runs, strict=True)
+        if run.config.training.minutes is not None and run.config.training.cooldown
+    ]
+    # Which step the fall begins at is known when the clock has come so far.
+    title = f"{', '.join(timed)}: the fall by the clock is not drawn" if timed else ""
+    return plot_schedules(dict(zip(names, rates, strict=True)), title)
 
 
 def _add_batches(parser: argparse.ArgumentParser) -> None:
@@ -279,6 +304,7 @@ def _draw_batches(arguments: argparse.Namespace) -> "Figure":
     from keras_transformer.tasks.translation.inputs import training_batches
     from keras_transformer.training.strategy import ONE_DEVICE
 
+    _require_some("batches", arguments.batches)
     with without_start_up_lines():
         batches = training_batches(open_run(arguments.run), ONE_DEVICE)
         looked_at = itertools.islice(batches.epoch(0), arguments.batches)

@@ -100,12 +100,12 @@ class Translated:
             sources: The sources.
             references: Their references.
         """
-        if self._translator is None:
+        from keras_transformer.export.tflite_translator import LiteTranslator
+
+        # A TFLite export has no scores; an error of another one is an error.
+        if self._translator is None or isinstance(self._translator, LiteTranslator):
             return None
-        try:
-            scores = self._translator.score(sources, references, progress=True)
-        except ValueError:  # A TFLite export has none.
-            return None
+        scores = self._translator.score(sources, references, progress=True)
         known = [score for score in scores if not math.isnan(score.log_prob)]
         tokens = sum(len(score.pieces) for score in known)
         return math.exp(-sum(score.log_prob for score in known) / tokens) if tokens else None

@@ -47,7 +47,7 @@ def score_comet(
     Reference:
         Rei et al., "COMET: A Neural Framework for MT Evaluation", arXiv 2009.09025.
     """
-    require_comet(program)
+    found = require_comet(program)
     with tempfile.TemporaryDirectory() as folder:
         names = [f"{number}.txt" for number in range(len(systems))]
         sides = {"source": sources, "reference": references}
@@ -56,7 +56,7 @@ def score_comet(
             Path(folder, name).write_text(text, "utf-8")
         arguments = ["-s", "source", "-t", *names, "-r", "reference", "--model", model]
         done = subprocess.run(
-            [program, *arguments, "--gpus", "0", "--quiet"],
+            [found, *arguments, "--gpus", "0", "--quiet"],
             cwd=folder,
             env={**os.environ, "PYTHONUTF8": "1"},
             capture_output=True,
@@ -70,14 +70,19 @@ def score_comet(
     return [scores[number] for number in range(len(systems))]
 
 
-def require_comet(program: str = "comet-score") -> None:
-    """Checks that COMET's program is there.
+def require_comet(program: str = "comet-score") -> str:
+    """Finds COMET's program.
+
+    Returns:
+        Its path, which is the same in another folder as well.
 
     Raises:
-        FileNotFoundError: If not.
+        FileNotFoundError: If it is not there.
     """
-    if shutil.which(program) is None:
+    found = shutil.which(program)
+    if found is None:
         raise FileNotFoundError(
             f"COMET's program must be there to score with it; `pip install unbabel-comet` in an "
             f"environment of its own, and give the path of its comet-score. Received: {program!r}"
         )
+    return os.path.abspath(found)

@@ -1,6 +1,7 @@
 """All that is measured of systems on a corpus, in one object that reports are made of."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -73,7 +74,7 @@ def evaluate(
     metrics: Sequence[str] = ("bleu", "chrf"),
     tokenize: str = "13a",
     samples: int = 1000,
-    counted: Iterable[str] | None = None,
+    counted: Iterable[str] | Counter[str] | None = None,
 ) -> Evaluation:
     """Measures systems on a corpus, and compares them with the first one.
 
@@ -85,7 +86,7 @@ def evaluate(
         metrics: Some of `METRICS`.
         tokenize: sacreBLEU's tokenizer.
         samples: Resampled corpora of the bootstrap.
-        counted: Lines in which words are counted, as of `scores_by_frequency`.
+        counted: Lines in which words are counted, or the counts, as of `scores_by_frequency`.
 
     Raises:
         ValueError: If the numbers of lines differ or are 0, if two systems have one name, or there

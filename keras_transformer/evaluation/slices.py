@@ -73,7 +73,7 @@ def scores_by_frequency(
     systems: Mapping[str, Sequence[str]],
     references: Sequence[str],
     tokenize: str = "13a",
-    counted: Iterable[str] | None = None,
+    counted: Iterable[str] | Counter[str] | None = None,
 ) -> list[Slice]:
     """Gives F1 of the words of like frequencies.
 
@@ -83,8 +83,8 @@ def scores_by_frequency(
         systems: Translations by the name of the system.
         references: As many references.
         tokenize: sacreBLEU's tokenizer, which tells words apart.
-        counted: Lines in which words are counted, such as a training corpus; None for the
-            references.
+        counted: Lines in which words are counted, such as a training corpus, or what `count_words`
+            has counted in them; None for the references.
 
     Example:
         >>> references = ["the dog", "the cat"]
@@ -94,9 +94,9 @@ def scores_by_frequency(
     """
     bleu = make_bleu(tokenize)
     of_references = [Counter(_words(bleu, line)) for line in references]
-    counts = Counter(
-        word for line in (references if counted is None else counted) for word in _words(bleu, line)
-    )
+    counts = counted
+    if not isinstance(counts, Counter):
+        counts = count_words(references if counted is None else counted, tokenize)
 
     def by_class(words: Counter[str]) -> Counter[int]:
         found: Counter[int] = Counter()
@@ -118,6 +118,21 @@ def scores_by_frequency(
         _slice(_FREQUENCIES, number, wanted[number], found, least=0)
         for number, found in scores.items()
     ]
+
+
+def count_words(lines: Iterable[str], tokenize: str = "13a") -> Counter[str]:
+    """Counts words, of which there are fewer than lines to keep.
+
+    Args:
+        lines: The lines, which are read once.
+        tokenize: sacreBLEU's tokenizer, which tells words apart.
+
+    Example:
+        >>> count_words(["the dog", "the cat"])["the"]
+        2
+    """
+    bleu = make_bleu(tokenize)
+    return Counter(word for line in lines for word in _words(bleu, line))
 
 
 def _words(bleu: "BLEU", line: str) -> list[str]:

@@ -329,7 +329,10 @@ class HardAlignment(OneHotAlignment):
         For a sentence with log-likelihood L of its target, draws of log-probability log p and
         entropy H: -(lambda_r (L - b) log p + lambda_e H), where L - b is held constant. It is to be
         added to the negative log-likelihood and divided by the same number of tokens. Then
-        b <- 0.9 b + 0.1 L, with the mean over the sentences.
+        b <- 0.9 b + 0.1 L, with the mean over the sentences; rows of padding are none.
+
+        It knows no weights of sentences, and b moves once a call: a batch that is cut into
+        micro-batches or shared by replicas moves it otherwise than a whole one.
 
         Args:
             logits: float32 `[batch, queries, length]`, what the alignment was called with.
@@ -353,9 +356,18 @@ class HardAlignment(OneHotAlignment):
         log_likelihood = ops.stop_gradient(log_likelihood)
         advantage = ops.expand_dims(log_likelihood - self.baseline, -1)
         terms = self.reinforce_weight * advantage * log_prob + self.entropy_weight * entropy
-        rest = (1.0 - self.baseline_momentum) * ops.mean(log_likelihood)
-        self.baseline.assign(self.baseline_momentum * self.baseline + rest)
+        self._move_baseline(log_likelihood, query_mask)
         return -ops.sum(terms, axis=-1)
+
+    def _move_baseline(self, log_likelihood: Tensor, query_mask: Tensor | None) -> None:
+        """Moves b towards the mean over the sentences, of which there may be none."""
+        real = ops.ones_like(log_likelihood)
+        if query_mask is not None:
+            real = ops.cast(ops.any(query_mask, axis=-1), "float32")
+        sentences = ops.sum(real)
+        mean = ops.divide_no_nan(ops.sum(log_likelihood * real), sentences)
+        moved = self.baseline_momentum * self.baseline + (1.0 - self.baseline_momentum) * mean
+        self.baseline.assign(ops.where(sentences > 0.0, moved, self.baseline))
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -27,7 +27,7 @@ def plot_alignment(
         title: What is said above it.
 
     Raises:
-        ValueError: If there are not as many weights as tokens.
+        ValueError: If there are not as many weights as tokens, or none.
 
     Example:
         >>> [attention] = translator.attend(["a small dog"])

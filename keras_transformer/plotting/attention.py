@@ -33,7 +33,7 @@ def plot_attention(
         labels: What the queries and what the keys are.
 
     Raises:
-        ValueError: If there are not as many weights as tokens.
+        ValueError: If there are not as many weights as tokens, or none.
 
     Example:
         >>> figure = plot_attention(np.eye(2), ["der", "Hund"], ["the", "dog"])
@@ -58,7 +58,7 @@ def plot_heads(
         labels: As in `plot_attention`.
 
     Raises:
-        ValueError: If there are not as many weights as tokens.
+        ValueError: If there are not as many weights as tokens, or none.
 
     Example:
         >>> figure = plot_heads(np.full((4, 2, 3), 1 / 3), ["der", "Hund"], ["the", "dog", "</s>"])
@@ -92,7 +92,7 @@ def plot_layers(weights: npt.NDArray[Any], title: str = "") -> Figure:
         title: What is said above it.
 
     Raises:
-        ValueError: If they have another rank.
+        ValueError: If they have another rank, or there are none.
 
     Example:
         >>> figure = plot_layers(np.full((2, 4, 3, 3), 1 / 3))
@@ -102,6 +102,7 @@ def plot_layers(weights: npt.NDArray[Any], title: str = "") -> Figure:
         raise ValueError(
             f"`weights` must be `[layers, heads, queries, keys]`. Received: shape={weights.shape}"
         )
+    _require_some(weights)
     layers, heads, queries, keys = weights.shape
     height = 1.3 * min(max(queries / keys, 0.5), 2.0)
     figure = new_figure(1.4 * heads + 1.3, (height + 0.15) * layers + 0.9)
@@ -125,4 +126,13 @@ def _require_fitting(
         raise ValueError(
             "`weights` must have a row for each of the queries and a column for each of the keys. "
             f"Received: shape={weights.shape[1:]} for {len(queries)} queries and {len(keys)} keys"
+        )
+    _require_some(weights)
+
+
+def _require_some(weights: npt.NDArray[Any]) -> None:
+    if not weights.size:
+        raise ValueError(
+            "`weights` must be of one query and one key at least; an empty translation attends to "
+            f"nothing and has no picture. Received: shape={weights.shape}"
         )

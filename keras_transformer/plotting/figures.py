@@ -5,6 +5,7 @@ that a picture says the same in print.
 """
 
 import io
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,11 @@ FORMATS = (".png", ".svg")
 
 # Inches that a token takes on an axis; its label is as high.
 CELL = 0.27
+# Of a PNG. Of a large picture, fewer, so that it has at most so many pixels: four bytes each, and
+# as many again while it is written. On a side, the renderer has a limit.
+_DPI = 150
+_MOST_PIXELS = 40_000_000
+_MOST_ON_A_SIDE = 60_000
 _FONT_SIZE = 10
 _LINES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -137,8 +143,9 @@ def set_title(of: Axes | Figure, title: str) -> None:
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Writes a picture as PNG or SVG, whole or not at all.
 
-    The text of an SVG stays text, which can be searched and is drawn with the viewer's fonts. The
-    same figure gives the same file.
+    The text of an SVG stays text, which can be searched and is drawn with the viewer's fonts. A
+    large PNG has fewer dots per inch, so that it takes bounded memory; an SVG has no such limit.
+    The same figure gives the same file.
 
     Args:
         figure: The figure.
@@ -185,5 +192,13 @@ def _drawn(figure: Figure, file_format: str) -> bytes:
     # A date would make each file another.
     metadata = {"Date": None} if file_format == "svg" else None
     with matplotlib.rc_context(fixed):
-        figure.savefig(content, format=file_format, dpi=150, metadata=metadata)
+        figure.savefig(content, format=file_format, dpi=_dpi(figure), metadata=metadata)
     return content.getvalue()
+
+
+def _dpi(figure: Figure) -> float:
+    """Returns the dots per inch at which the pixels are not too many."""
+    width, height = figure.get_size_inches()
+    return min(
+        _DPI, math.sqrt(_MOST_PIXELS / (width * height)), _MOST_ON_A_SIDE / max(width, height)
+    )

@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from keras_transformer.console import say
 from keras_transformer.plotting.figures import finish, line_styles, new_figure, set_title
 from keras_transformer.plotting.fonts import readable
 
@@ -24,7 +25,8 @@ def plot_history(
 
     Args:
         histories: For each run by its name, for each metric by the name that `fit` gives it, a
-            value for each epoch. "epoch" counts them from 0.
+            value for each epoch. "epoch" counts them from 0. Runs without an epoch are left out,
+            which a line says.
         metrics: Metrics to draw, without "val_"; None for all but the speed.
         title: What is said above them.
 
@@ -35,6 +37,10 @@ def plot_history(
         >>> history = {"epoch": [0, 1], "loss": [3.0, 2.0], "val_loss": [3.2, 2.1]}
         >>> figure = plot_history({"demo": history})
     """
+    empty = [name for name, history in histories.items() if not history.get("epoch")]
+    histories = {name: history for name, history in histories.items() if name not in empty}
+    if empty and histories:
+        say(f"Left out, as no epoch of it has ended: {', '.join(empty)}", to="stderr")
     there = {
         name.removeprefix(_VALIDATION): None
         for history in histories.values()

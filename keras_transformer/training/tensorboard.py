@@ -7,13 +7,15 @@ from typing import Any
 
 import keras
 
+from keras_transformer.console import say
 from keras_transformer.training.task import Scoring
 
 
 class LogSamples(keras.callbacks.Callback):
     """Writes the report of a scoring as text, and its pictures, after each epoch.
 
-    Comes before whoever shows the report and forgets it.
+    Comes before whoever shows the report and forgets it. A picture that fails is told, and costs
+    the training nothing: its checkpoint is still to come.
 
     Args:
         folder: Where TensorBoard looks, with Keras's folder "validation" in it.
@@ -38,6 +40,9 @@ class LogSamples(keras.callbacks.Callback):
             if self.scoring.report:
                 # A block of code in Markdown, which TensorBoard shows as it is.
                 tf.summary.text("samples", textwrap.indent(self.scoring.report, "    "))
-            for name, png in self.scoring.pictures().items():
-                tf.summary.image(name, tf.image.decode_png(png)[tf.newaxis])
+            try:
+                for name, png in self.scoring.pictures().items():
+                    tf.summary.image(name, tf.image.decode_png(png)[tf.newaxis])
+            except Exception as error:
+                say(f"No picture for TensorBoard after epoch {epoch + 1}: {error}")
         self._writer.flush()

@@ -28,7 +28,7 @@ def masks_of(run: Run, source: str, translation: str, padding: int = 0) -> dict[
         The masks of "encoder", "decoder" and "cross" with the tokens of their axes.
 
     Raises:
-        ValueError: If `padding` is negative.
+        ValueError: If `padding` is negative, or the run's model has no self-attention.
 
     Example:
         >>> from keras_transformer.runs.run import open_run
@@ -39,6 +39,11 @@ def masks_of(run: Run, source: str, translation: str, padding: int = 0) -> dict[
     """
     if padding < 0:
         raise ValueError(f"`padding` must be at least 0. Received: padding={padding}")
+    if not hasattr(run.config.model, "num_heads"):
+        raise ValueError(
+            "`run` must be one of a model with self-attention, of which these masks are. Received: "
+            f"{run.path}"
+        )
     source_ids = _ids(run.source_tokenizer, source, padding)
     # As in a batch: the decoder reads no eos.
     target_ids = np.asarray(shift_right(_ids(run.target_tokenizer, translation, padding)))

@@ -8,12 +8,18 @@ import pytest
 import sacrebleu
 from untrained_run import untrained_run
 
+from keras_transformer import evaluation
+from keras_transformer.commands import evaluate as commands
+from keras_transformer.commands import systems
 from keras_transformer.commands.main import main
 from keras_transformer.commands.systems import split_systems
+from keras_transformer.evaluation import count_words
+from keras_transformer.export.tflite_translator import LiteTranslator
 from keras_transformer.translation.opening import open_runs
 
 SOURCES = ["the dog", "a cat sleeps", "the dog " * 9]
 REFERENCES = ["der Hund", "eine Katze schläft", "der Hund"]
+STORED = ["hyp.txt", "test", "--languages", "en", "de"]
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +113,12 @@ def test_two_files_as_text(evaluate):
         (["hyp.txt", "test", "--comet", "no-comet"], "pip install unbabel-comet"),
         (["hyp.txt", "hyp.txt", "test", "--languages", "en", "de"], "must have a name each"),
         (["nowhere", "test"], "must be a run directory"),
+        ([*STORED, "--samples", "0"], "`samples` must be at least 1. Received: samples=0"),
+        ([*STORED, "--beam_size", "2"], "stored translations alone, of which nothing is decoded"),
+        ([*STORED, "--checkpoint", "latest"], "Received: checkpoint for hyp.txt"),
+        ([*STORED, "--html", "no/page.html"], "`html` must be a file in a folder that is there"),
+        ([*STORED, "--html", "."], "`html` must be a file in a folder"),
+        (["hyp.txt", "test", "missing", "--languages", "en", "de"], "missing"),
     ],
 )
 def test_errors(evaluate, arguments, words):
@@ -114,6 +126,63 @@ def test_errors(evaluate, arguments, words):
     assert (code, output) == (1, "")
     assert words in errors
     assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "run", "test"],
+        ["run", "test", "--html", "no/page.html"],
+        ["run", "test", "--samples", "-1"],
+    ],
+)
+def test_what_is_wrong_is_told_before_a_model_is_opened(evaluate, run, monkeypatch, arguments):
+    monkeypatch.setattr(commands, "Translated", None)
+    code, _, errors = evaluate(*(run.path if one == "run" else one for one in arguments))
+    assert code == 1
+    assert "Received: " in errors
+
+
+def test_one_system_with_an_option_of_the_report(evaluate):
+    """The interval, if samples are asked for; all there is, if words are counted elsewhere."""
+    code, output, _ = evaluate(*STORED, "--samples", "20")
+    assert code == 0
+    assert "bs:20" in output
+    assert "by frequency" not in output
+    code, output, _ = evaluate(*STORED, "--count_in", "test")
+    assert code == 0
+    assert "by frequency" in output
+
+
+def test_words_are_counted_once_and_a_line_at_a_time(evaluate, monkeypatch):
+    calls = []
+
+    def count(lines, tokenize):
+        calls.append((iter(lines) is lines, tokenize))
+        return count_words(lines, tokenize)
+
+    monkeypatch.setattr(evaluation, "count_words", count)
+    corpora = ["hyp.txt", "test", "test", "--languages", "en", "de"]
+    code, output, _ = evaluate(*corpora, "--json", "--count_in", "test", "--samples", "20")
+    assert (code, calls) == (0, [(True, "13a")])
+    first, second = json.loads(output)
+    # "der" and "Hund" are there twice, three other words once.
+    sizes = [(one["least"], one["most"], one["size"]) for one in first["by_frequency"]]
+    assert sizes == [(1, 1, 3), (2, 4, 4)]
+    assert first == second
+
+
+def test_an_error_of_scoring_is_no_missing_perplexity(monkeypatch):
+    class Failing:
+        def score(self, sources, references, progress):
+            raise ValueError("as many sources")
+
+    monkeypatch.setattr(systems, "open_quietly", lambda *arguments: Failing())
+    with pytest.raises(ValueError, match="as many sources"):
+        systems.Translated("model", "best", {}).perplexity(["a"], [])
+    lite = LiteTranslator.__new__(LiteTranslator)
+    monkeypatch.setattr(systems, "open_quietly", lambda *arguments: lite)
+    assert systems.Translated("model", "best", {}).perplexity(["a"], ["b"]) is None
 
 
 def test_where_systems_end(run, files, tmp_path):

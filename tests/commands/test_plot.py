@@ -1,5 +1,6 @@
 """`plot`: each kind of picture finds its arrays, and takes its own options alone."""
 
+import dataclasses
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -8,11 +9,15 @@ import pytest
 import sentencepiece
 from untrained_run import untrained_run
 
+from keras_transformer import TrainingConfig
 from keras_transformer.commands import pictures
 from keras_transformer.commands.main import main
 from keras_transformer.commands.pictures import KINDS
+from keras_transformer.config import RecurrentConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.runs import run as runs
 from keras_transformer.translation.attention import attention_weights
+from keras_transformer.translation.masks import masks_of
 from keras_transformer.translation.opening import open_runs
 
 SOURCE, TARGET = "the dog sleeps", "der Hund"
@@ -157,6 +162,8 @@ def test_positions(run, drawn):
     options = ["--positions", "5", "--dimensions", "3"]
     [line] = drawn("position-curves", run.path, *options).axes[0].lines
     np.testing.assert_allclose(line.get_ydata(), expected[:, 3], atol=1e-6)
+    # By default all of them, of this model 12.
+    assert drawn("positions", run.path).axes[0].images[0].get_array().shape == (12, 16)
     [line] = drawn("position-products", run.path, "--positions", "5").axes[0].lines
     np.testing.assert_allclose(line.get_ydata(), np.cos(angle).mean(axis=1), atol=1e-6)
 
@@ -171,6 +178,24 @@ def test_schedule(run, drawn):
     [line] = drawn("schedule", run.path, "--steps", "9").axes[0].lines
     expected = [16**-0.5 * step * 4000**-1.5 for step in range(1, 10)]
     np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-5)
+
+
+def test_a_schedule_by_the_clock_says_what_is_not_drawn(run, drawn, monkeypatch):
+    timed = TrainingConfig(
+        schedule="trapezoid", warmup_steps=2, cooldown=0.5, minutes=1.0, epochs=None
+    )
+    config = dataclasses.replace(run.config, training=timed)
+    monkeypatch.setattr(runs, "open_run", lambda path: dataclasses.replace(run, config=config))
+    figure = drawn("schedule", run.path, "--steps", "9")
+    assert figure.axes[0].get_title() == "run: the fall by the clock is not drawn"
+    monkeypatch.undo()
+    assert drawn("schedule", run.path, "--steps", "9").axes[0].get_title() == ""
+
+
+def test_masks_of_a_model_without_self_attention(run):
+    config = dataclasses.replace(run.config, model=RecurrentConfig())
+    with pytest.raises(ValueError, match=r"`run` must be one of a model with self-attention.*run"):
+        masks_of(dataclasses.replace(run, config=config), SOURCE, TARGET)
 
 
 def test_batches(run, drawn):
@@ -194,9 +219,12 @@ def test_batches(run, drawn):
         ([*PAIR, "--head", "1"], 1, "`head` needs a `layer`"),
         (["attention", "RUN", "the dog " * 9, TARGET], 1, "at most 12 tokens"),
         (["attention", "nowhere", SOURCE], 1, "must be a run directory"),
-        (["positions", "RUN", "--positions", "13"], 1, "`positions` must be"),
+        (["positions", "RUN", "--positions", "13"], 1, "the model's 12. Received: positions=13"),
+        (["positions", "RUN", "--positions", "0"], 1, "at least 1 and at most the model's 12"),
         (["history", "RUN", "--metrics", "ter"], 1, "`metrics` must be some of loss, bleu"),
         (["history", "RUN", "--layer", "1"], 2, "--layer"),
+        (["schedule", "RUN", "--steps", "0"], 1, "`steps` must be at least 1. Received: steps=0"),
+        (["batches", "RUN", "--batches", "-1"], 1, "`batches` must be at least 1"),
         (["masks", "RUN", SOURCE, TARGET, "--padding", "-1"], 1, "`padding` must be at least 0"),
     ],
 )

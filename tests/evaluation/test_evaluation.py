@@ -14,7 +14,7 @@ from keras_transformer.evaluation.comet import score_comet
 from keras_transformer.evaluation.examples import most_different, score_sentences, worst
 from keras_transformer.evaluation.metrics import make_metric
 from keras_transformer.evaluation.significance import compare_systems
-from keras_transformer.evaluation.slices import scores_by_frequency, scores_by_length
+from keras_transformer.evaluation.slices import count_words, scores_by_frequency, scores_by_length
 
 WORDS = ["the", "a", "dog", "cat", "sleeps", "runs", "in", "garden", "house", "small", ",", "."]
 
@@ -111,6 +111,8 @@ def test_words_counted_elsewhere():
         ("0", 1, (0.0,)),
         ("1000+", 1, (100.0,)),
     ]
+    counts = count_words(iter(["a a", "b"] * 600), "none")
+    assert scores_by_frequency({"one": ["a b"]}, ["a c"], "none", counted=counts) == found
 
 
 def test_examples():
@@ -239,6 +241,16 @@ def test_comet_by_its_program(tmp_path, fails):
             score_comet(*arguments)
     else:
         assert score_comet(*arguments) == [1.0, 0.5]
+
+
+def test_comet_by_a_relative_path(tmp_path, monkeypatch):
+    """The program runs in another folder."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "comet-score"
+    program.write_text(COMET.format(python=sys.executable, fails=""), "utf-8")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert score_comet({"good": ["ä"]}, ["1"], ["ä"], "bin/comet-score") == [1.0]
 
 
 def test_without_comet():

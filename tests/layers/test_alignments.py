@@ -224,6 +224,19 @@ def test_padding_and_expectations_count_for_nothing_in_the_reward():
     np.testing.assert_allclose(to_numpy(found), [expected], rtol=1e-5)
 
 
+def test_the_baseline_knows_no_rows_of_padding():
+    alignment = HardAlignment(baseline_momentum=0.9)
+    logits = np.zeros((3, 2, 3), "float32")
+    alignment.build(logits.shape)
+    real = np.array([[True, True], [True, False], [False, False]])
+    likelihood = np.array([-4.0, -2.0, 0.0], "float32")
+    alignment.reinforce_loss(logits, np.ones_like(logits) / 3, likelihood, None, real)
+    assert float(to_numpy(alignment.baseline.value)) == pytest.approx(0.1 * -3.0)
+    nothing = np.zeros_like(real)
+    alignment.reinforce_loss(logits, np.ones_like(logits) / 3, likelihood * 0, None, nothing)
+    assert float(to_numpy(alignment.baseline.value)) == pytest.approx(0.1 * -3.0)
+
+
 def test_the_straight_through_gradient_is_that_of_the_softmax_with_the_same_noise(gradients):
     rewards, tau = np.array([-1.0, -4.0, -2.5], "float32"), 0.7
 

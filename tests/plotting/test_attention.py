@@ -64,6 +64,15 @@ def test_weights_that_do_not_fit(weights):
         plot_attention(weights, QUERIES, KEYS)
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
+def test_nothing_attends_or_is_attended_to(shape):
+    queries, keys = QUERIES[: shape[0]], KEYS[: shape[1]]
+    with pytest.raises(ValueError, match=r"`weights` must be of one query and one key at least"):
+        plot_attention(np.zeros(shape), queries, keys)
+    with pytest.raises(ValueError, match=r"`weights` must be of one query and one key at least"):
+        plot_layers(np.zeros((2, 2, *shape)))
+
+
 def test_weights_of_another_rank():
     with pytest.raises(ValueError, match=r"\[layers, heads, queries, keys\].*\(6, 3, 4\)"):
         plot_layers(WEIGHTS[0])

@@ -100,6 +100,15 @@ def test_histories_of_several_runs():
     assert legend(figure)[:2] == ["training", "a $b$, validation"]
 
 
+def test_a_run_without_an_epoch_is_left_out(capsys):
+    figure = plot_history({**HISTORIES, "new": {}, "begun": {"epoch": [], "loss": []}})
+    assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "BLEU"]
+    assert len(legend(figure)) == 1 + len(HISTORIES)
+    assert "no epoch of it has ended: new, begun" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="none, as no epoch has ended"):
+        plot_history({"begun": {"epoch": [], "loss": []}})
+
+
 def test_chosen_metrics():
     figure = plot_history(HISTORIES, ["tokens_per_second"])
     assert [axes.get_ylabel() for axes in figure.axes] == ["tokens per second"]

@@ -2,13 +2,14 @@
 
 import itertools
 import re
+import struct
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
 
-from keras_transformer.plotting import plot_attention, png_bytes, save_figure
+from keras_transformer.plotting import figures, plot_attention, png_bytes, save_figure
 from keras_transformer.plotting.figures import (
     SIGNED,
     WEIGHTS,
@@ -50,6 +51,20 @@ def test_svg_holds_the_text_and_the_same_figure_gives_the_same_file(tmp_path):
     for text in [*TOKENS, "50 % of $y$", "query", "attention weight"]:
         assert text in texts
     assert save("again.SVG") == content
+
+
+@pytest.mark.parametrize(("size", "expected"), [((8, 2), (200, 50)), ((2, 1), (100, 50))])
+def test_a_large_png_has_fewer_dots_per_inch(size, expected, monkeypatch):
+    """As of 256 tokens and four heads, which would be 41,000 by 11,000 pixels."""
+    monkeypatch.setattr(figures, "_DPI", 50)
+    monkeypatch.setattr(figures, "_MOST_PIXELS", 10_000)
+    width, height = struct.unpack(">II", png_bytes(new_figure(*size))[16:24])
+    assert (width, height) == expected
+
+
+def test_a_long_png_stays_within_what_can_be_rendered(monkeypatch):
+    monkeypatch.setattr(figures, "_MOST_ON_A_SIDE", 300)
+    assert struct.unpack(">II", png_bytes(new_figure(30, 1))[16:24]) == (300, 10)
 
 
 def test_png_is_as_large_as_its_tokens_need(tmp_path):

@@ -52,3 +52,23 @@ def test_a_validation_draws_its_first_sentence():
     assert scoring.pictures()["attention"].startswith(b"\x89PNG")
     assert asked == ["a dog"]
     assert ValidationBleu(lambda lines: list(lines), pairs).pictures() == {}
+
+
+def test_an_empty_translation_has_no_picture():
+    def attend(line):
+        return Attention(["a"], [], np.ones((0, 1), "float32"), [])
+
+    scoring = ValidationBleu(lambda lines: list(lines), [("a dog", "ein Hund")], attend=attend)
+    assert scoring.pictures() == {}
+
+
+def test_a_picture_that_fails_ends_no_training(tmp_path, capsys):
+    class Failing(Scoring):
+        def pictures(self):
+            raise RuntimeError("no font")
+
+    scoring = Failing()
+    scoring.report = "valid: BLEU 1"
+    LogSamples(tmp_path, scoring).on_epoch_end(0)
+    assert "No picture for TensorBoard after epoch 1: no font" in capsys.readouterr().out
+    assert [tag for _, tag, _ in values(tmp_path / "validation")] == ["samples"]
