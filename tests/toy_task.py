@@ -138,6 +138,9 @@ class Reversal:
         plan, _ = fit_plan(corpus, preprocess, batch_tokens=256)
         return Run(path, config, (tokenizer, tokenizer), plan, data, init_from)
 
+    def planned(self, run, choices, sharing, made=None):
+        return run
+
     def batches(self, run, replicas):
         corpus = corpus_of(run.config.data.lines, seed=1)
         return batches_of(run, corpus, replicas, shuffle_buffer=1000)

@@ -11,10 +11,18 @@ from keras_transformer.console import say
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     parsed = train.COMMAND.parse(parser, arguments)
-    config = parsed.command.config
-    if getattr(config.data, "cache", None) is None:
+    if not _has_cache(parsed.command):
         parser.error("argument --data.cache: must be a folder for the token ids. Received: none")
     return parsed
+
+
+def _has_cache(command: train.TrainingCommand) -> bool:
+    from keras_transformer.runs.run import exists, open_run
+
+    config = command.config
+    if exists(command.output):
+        config = command.choices.filled(config, open_run(command.output).config)
+    return getattr(getattr(config, "data", None), "cache", None) is not None
 
 
 def _run(arguments: Namespace) -> None:

@@ -86,6 +86,13 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         config = sections(**{name: values[name] for name in _names(sections)})
     except ValueError as error:
         parser.error(str(error))
+    epochs = config.training.epochs
+    if chosen.time is not None and epochs is not None:  # From the command line, after `--time`.
+        parser.error(
+            "argument --training.epochs: must be left out with --time, by which the learning rate "
+            "falls; --training.max_steps ends a training earlier, and the rate with it. Received: "
+            f"{epochs}, with --time {chosen.time}"
+        )
     init_from = None if namespace.init_from is None else Path(namespace.init_from)
     if chosen.preset not in (preset_of_recipes, _AUTO):
         _tell_what_a_preset_leaves(chosen.preset, config, contents)

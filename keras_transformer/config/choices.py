@@ -68,6 +68,36 @@ class Choices:
                 sections[section.name] = dataclasses.replace(mine, **values)
         return dataclasses.replace(config, **sections)
 
+    def inherited(self, config: Config, other: RunSections, section: str) -> Config:
+        """Returns a configuration with what was not asked for in a section from another one.
+
+        Unlike `filled` it does so without rules as well: a run that begins with another one, and
+        has no default of its own there.
+
+        Args:
+            config: The configuration.
+            other: That of the run that it begins with.
+            section: Name of the section; one that either has not stays as it is.
+
+        Example:
+            >>> choices = Choices(frozenset({"decoding.beam_size"}))
+            >>> other = RunConfig(decoding=DecodingConfig(beam_size=6, min_length=0))
+            >>> inherited = choices.inherited(RunConfig(), other, "decoding").decoding
+            >>> inherited.beam_size, inherited.min_length
+            (4, 0)
+        """
+        mine: Any = getattr(config, section, None)
+        others: Any = getattr(other, section, None)
+        if self.given is None or mine is None or type(mine) is not type(others):
+            return config
+        values = {
+            field.name: getattr(others, field.name)
+            for field in dataclasses.fields(mine)
+            if f"{section}.{field.name}" not in self.given
+        }
+        changed: Any = {section: dataclasses.replace(mine, **values)}
+        return dataclasses.replace(config, **changed)
+
     def chosen(self, config: Config, values: Mapping[str, Any]) -> Config:
         """Returns a configuration with values for those of some options that are open.
 

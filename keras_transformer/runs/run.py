@@ -188,6 +188,8 @@ def resume_run(
     """
     run = open_run(path)
     config = choices.filled(config, run.config)
+    if run.init_from is not None:  # Whose decoding it took over.
+        config = choices.inherited(config, run.config, "decoding")
     old, new = _flat(run.config), _flat(config)
     changes = [
         f"{name}: {old.get(name)!r} there, {new.get(name)!r} now"

@@ -9,7 +9,7 @@ from pathlib import Path
 from keras_transformer.config import RunSections
 from keras_transformer.config.choices import Choices
 from keras_transformer.data.bucketing import Shape
-from keras_transformer.runs.run import Run, exists, require_same_data, resume_run
+from keras_transformer.runs.run import Run, exists, open_run, require_same_data, resume_run
 from keras_transformer.training.memory import fewest_micro_batches
 from keras_transformer.training.strategy import Replicas, require_compilable
 from keras_transformer.training.task import Task
@@ -25,15 +25,21 @@ def open_or_prepare(
 ) -> Run:
     """Opens the run, which the chief makes if it is not there."""
     start = None if init_from is None else os.fspath(init_from)
+    # Compared before the corpus is read, which can take a while.
+    run = resume_run(output, config, choices) if exists(output) else None
+    if run is not None:
+        # What was open is the run's own from here on, and has not been checked yet.
+        config = run.config
+        task.check(config)
     if config.training.jit_compile:
         with replicas.scope():
             require_compilable()
-    # Compared before the corpus is read, which can take a while.
-    run = resume_run(output, config, choices) if exists(output) else None
-    config = config if run is None else run.config
     data = task.fingerprints(config)
+    # The chief's on each worker: they must all plan the same.
+    sharing = dataclasses.replace(replicas.sharing, worker=0)
     if replicas.is_chief and run is None:
-        task.prepare(output, config, data, start, choices).write()
+        new = task.prepare(output, config, data, start, choices)
+        task.planned(new, choices, sharing).write()
     # The others wait here until it is made.
     replicas.agree(True)
     if not exists(output):
@@ -48,7 +54,7 @@ def open_or_prepare(
             "`output` holds a run that began otherwise; choose another directory or repeat the "
             f"option it was made with. Received: init_from={start!r}, and {run.init_from!r} there"
         )
-    return run
+    return task.planned(run, choices, sharing, open_run(output).config)
 
 
 def fitted_to_memory(

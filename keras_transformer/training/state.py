@@ -118,13 +118,18 @@ class TrainingState:
             self._follow(self.limit)
 
     def note_end_of_epoch(self) -> None:
-        """Has what came after the last step of an epoch taken for what will come at the end."""
-        if self.limit is not None:
+        """Has what came after the last step of an epoch taken for what will come at the end.
+
+        After the end itself it changes nothing: less than was planned for would bring time back,
+        and another step.
+        """
+        if self.limit is not None and self.time_passed < 1.0:
             self.limit.epoch_done()
             self._follow(self.limit)
 
     def _follow(self, limit: TimeLimit) -> None:
-        # All workers must have the same learning rate, and end at the same step.
+        # All workers must have the same learning rate, and end at the same step. Of shares
+        # that go no further than 1 the mean is 1 when the time of each is over.
         self.time_passed = self.replicas.mean(limit.passed())
         inner = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
         if isinstance(inner._learning_rate, TrapezoidSchedule):

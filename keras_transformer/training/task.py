@@ -13,6 +13,7 @@ import keras
 from keras_transformer.config import RunSections
 from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.data.bucketing import Shape
+from keras_transformer.data.sharing import Sharing
 from keras_transformer.runs.run import Run
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.strategy import Replicas
@@ -126,6 +127,18 @@ class Task(Protocol):
             init_from: A run to begin with, or None.
             choices: What of the configuration was asked for. The run's own may differ from it in
                 what is open.
+        """
+
+    def planned(self, run: Run, choices: Choices, sharing: Sharing, made: Any | None = None) -> Run:
+        """Returns a run with the end of its training, where rules decide on that.
+
+        All workers call this for themselves, and must come to the same.
+
+        Args:
+            run: The run.
+            choices: What of the configuration was asked for.
+            sharing: Who shares a batch, as the chief sees it.
+            made: The configuration that a run which goes on was made with; None for a new run.
         """
 
     def batches(self, run: Run, replicas: Replicas) -> Batches:

@@ -276,15 +276,21 @@ def test_the_configuration_is_printed_as_a_recipe(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("text", "minutes"), [("90s", 1.5), ("60m", 60.0), ("2h", 120.0), ("0.5h", 30.0)]
 )
-def test_time(recipe, text, minutes):
-    """It ends the training in place of a recipe's epochs and steps, but not of the command's."""
+def test_time(recipe, capsys, text, minutes):
+    """It ends the training in place of a recipe's epochs and steps, but not of the command's.
+
+    The rate falls by steps as well as by time, and not by epochs.
+    """
     path = recipe(f"time: {text}\ntraining:\n  epochs: 7\n  max_steps: 5\n  warmup_steps: 3\n")
     for arguments in ([f"--time={text}"], ["--config", path], ["--config", path, "--time", text]):
         training = parse(*arguments).training
         assert (training.minutes, training.epochs, training.max_steps) == (minutes, None, None)
         assert training.schedule == "trapezoid"
-    training = parse("--config", path, "--training.epochs=9").training
-    assert (training.minutes, training.epochs, training.warmup_steps) == (minutes, 9, 3)
+    training = parse("--config", path, "--training.max_steps=9").training
+    assert (training.minutes, training.max_steps, training.warmup_steps) == (minutes, 9, 3)
+    with pytest.raises(SystemExit):
+        parse("--config", path, "--training.epochs=9")
+    assert "argument --training.epochs: must be left out with --time" in capsys.readouterr().err
 
 
 def test_what_was_asked_for(recipe):
@@ -345,7 +351,7 @@ def test_there_is_an_option_for_each_field_of_decoding(decoding_parser, capsys):
 ALL = {field.name for field in dataclasses.fields(DecodingConfig)}
 # What `generate` of transformers has as well.
 GENERATE = {"beam_size", "length_penalty", "early_stopping", "min_length", "no_repeat_ngram"}
-GENERATE |= {"banned_pieces", "target_language"}
+GENERATE |= {"banned_pieces", "target_language", "sampling", "temperature", "top_k", "top_p"}
 
 
 @pytest.mark.parametrize(
@@ -354,7 +360,7 @@ GENERATE |= {"banned_pieces", "target_language"}
         ("saved_model", {"batch_size"}),
         ("serving", {"batch_size"}),
         ("tflite", {"batch_size", "num_hypotheses", "split_sentences"}),
-        ("ctranslate2", ALL),
+        ("ctranslate2", ALL - {"target_language"}),
         ("huggingface", ALL - GENERATE),
     ],
 )

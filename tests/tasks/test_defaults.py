@@ -56,9 +56,10 @@ def test_a_large_corpus_on_a_gpu_is_the_papers():
     assert config.training.learning_rate_factor == 1.0
 
 
-def test_what_ends_by_the_clock_has_no_other_end():
+def test_what_ends_by_the_clock_or_after_steps_has_no_other_end():
     timed, other = values_of(29_000, timed=True), values_of(29_000)
     assert timed == {**other, "training.epochs": None}
+    assert values_of(29_000, limited=True) == timed
 
 
 def test_a_run_that_begins_with_another_has_its_model():

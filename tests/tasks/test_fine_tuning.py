@@ -8,9 +8,12 @@ import pytest
 from random_models import vary
 from untrained_run import untrained_run
 
-from keras_transformer import RunConfig, Transformer, TransformerConfig
+from keras_transformer import DecodingConfig, RunConfig, Transformer, TransformerConfig
 from keras_transformer.config import TokenizerConfig
+from keras_transformer.config.choices import Choices
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.runs.run import resume_run
+from keras_transformer.tasks.translation.choosing import choose_options
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
@@ -168,3 +171,29 @@ def test_models_that_do_not_fit(changes, message):
 def test_the_same_key_width_by_another_name():
     run = old_run()
     started_from(run, config_of(run, key_dim=8))
+
+
+def test_decoding_is_taken_over_where_it_was_not_asked_for():
+    old = DecodingConfig(
+        **{"length_normalization": "length", "max_extra_tokens": 512, "min_length": 0},
+        banned_pieces=("<unk>",),
+        beam_size=6,
+    )
+    start = types.SimpleNamespace(config=RunConfig(OLD, decoding=old))
+    asked = RunConfig(OLD, decoding=DecodingConfig(beam_size=2))
+    for given, expected in (
+        (frozenset({"decoding.beam_size"}), dataclasses.replace(old, beam_size=2)),
+        (frozenset(), old),
+        (None, asked.decoding),
+    ):
+        config, _ = choose_options(asked, Choices(given), 100, start)
+        assert config.decoding == expected
+
+
+def test_a_run_that_goes_on_has_what_it_took_over(tmp_path):
+    run = untrained_run(tmp_path / "run", min_length=0)
+    config = dataclasses.replace(run.config, decoding=DecodingConfig())
+    with pytest.raises(ValueError, match=r"decoding\.min_length: 0 there, 1 now"):
+        resume_run(run.path, config, Choices(frozenset()))
+    dataclasses.replace(run, init_from="runs/other").write()
+    assert resume_run(run.path, config, Choices(frozenset())).config == run.config

@@ -2,10 +2,21 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
+import keras
 import pytest
 
+from keras_transformer.training.schedule import TrapezoidSchedule
+from keras_transformer.training.state import TrainingState
+from keras_transformer.training.strategy import ONE_DEVICE
 from keras_transformer.training.time_limit import TimeLimit
+
+
+def training_state(limit, replicas=ONE_DEVICE, rate=1.0):
+    """What follows the clock, with next to no model."""
+    model = SimpleNamespace(optimizer=keras.optimizers.SGD(rate))
+    return TrainingState(model, None, None, replicas=replicas, limit=limit)
 
 
 class Machine:
@@ -22,28 +33,31 @@ class Machine:
         self.now = 1000.0
         self.step, self.validation, self.trace, self.steps = step, validation, trace, steps
         self.shares = []
+        self.epochs = 0
 
     def train(self, minutes, before=20.0, state=None, stop_at=math.inf):
         """Trains to the end, or to a second; returns the state that a checkpoint would have."""
         limit = TimeLimit(minutes, self.now, clock=lambda: self.now)
+        training = training_state(limit)
         self.now += before
         if state is not None:
             limit.restore(state)
         step_trace = validation_trace = self.trace
-        while limit.passed() < 1.0:
-            limit.epoch_begins()
+        while training.time_passed < 1.0:
+            training.begin_epoch()
+            self.epochs += 1
             for _ in range(self.steps):
                 self.now += self.step(self.now) + step_trace
                 step_trace = 0.0
-                limit.step_done()
-                self.shares.append(limit.passed())
+                training.follow_the_clock()
+                self.shares.append(training.time_passed)
                 if self.now >= stop_at:
                     return limit.state()
                 if self.shares[-1] >= 1.0:
                     break
             self.now += self.validation + validation_trace
             validation_trace = 0.0
-            limit.epoch_done()
+            training.note_end_of_epoch()
         return limit.state()
 
 
@@ -75,6 +89,33 @@ def test_an_epoch_that_does_not_end_in_time():
     machine = Machine(lambda now: 0.1, validation=1.0, steps=10**6)
     machine.train(5)
     assert machine.now - 1000.0 == pytest.approx(300, rel=0.03)
+
+
+def test_time_that_is_over_does_not_come_back():
+    """A last validation that is shorter than was planned for leaves time, and no step follows."""
+    machine = Machine(lambda now: 0.1, validation=1.0, trace=0.0, steps=10**6)
+    machine.train(5)
+    assert machine.epochs == 1
+    assert machine.shares.index(1.0) == len(machine.shares) - 1
+    assert machine.now - 1000.0 == pytest.approx(300 - (0.03 * 300 - 1.0), abs=0.2)
+
+
+def test_the_last_worker_decides_when_the_time_is_over():
+    now = 0.0
+    limit = TimeLimit(1.0, clock=lambda: now)
+    others = [2.0 / 3.0]
+    together = SimpleNamespace(mean=lambda share: (share + sum(others)) / (1 + len(others)))
+    schedule = TrapezoidSchedule(1.0, warmup_steps=1)
+    training = training_state(limit, together, schedule)
+    training.begin_epoch()
+    training.follow_the_clock()
+    now = 59.0
+    training.follow_the_clock()
+    assert training.time_passed == pytest.approx((1.0 + 2.0 / 3.0) / 2)
+    assert float(schedule.time_passed) == pytest.approx(training.time_passed)
+    others[:] = [1.0]
+    training.follow_the_clock()
+    assert training.time_passed == 1.0
 
 
 def test_an_interruption_keeps_the_plan():

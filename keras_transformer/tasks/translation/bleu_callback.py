@@ -57,11 +57,16 @@ class ValidationBleu(Scoring):
         return {"val_bleu": score.bleu, "val_chrf": score.chrf}
 
     def pictures(self) -> Mapping[str, bytes]:
-        """Draws the alignment of the first sentence, in all epochs the same one."""
+        """Draws the alignment of the first sentence, in all epochs the same one.
+
+        An empty translation, as of a model that has just begun, aligns nothing and has no picture.
+        """
         if self.attend is None:
             return {}
         from keras_transformer.plotting import plot_alignment, png_bytes
 
         found = self.attend(self.sources[0])
+        if not found.weights.size:
+            return {}
         figure = plot_alignment(found.weights, found.source, found.target, found.alignment)
         return {"attention": png_bytes(figure)}

@@ -8,9 +8,10 @@ import collections
 import dataclasses
 import itertools
 
-from keras_transformer.config import RunConfig
+from keras_transformer.config import RunConfig, TrainingConfig
 from keras_transformer.config.choices import Choices
 from keras_transformer.console import say
+from keras_transformer.data.sharing import Sharing
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.translation.defaults import Choice, choose
 from keras_transformer.tasks.translation.inputs import training_batches
@@ -19,6 +20,7 @@ from keras_transformer.training.strategy import ONE_DEVICE
 
 # Batches of an epoch that are made to estimate how many it has.
 _SAMPLE = 500
+_TRAPEZOID = "training.schedule trapezoid"
 
 
 def choose_options(
@@ -44,12 +46,15 @@ def choose_options(
     if start is not None:
         inherited = choices.filled(config, start.config)
         config = dataclasses.replace(config, model=inherited.model, tokenizer=inherited.tokenizer)
+        # A model is searched as it was: an imported one by its toolkit's rules.
+        config = choices.inherited(config, start.config, "decoding")
     if not choices.automatic:
         return config, {}
-    accelerator, timed = find_accelerator(), config.training.minutes is not None
+    accelerator, training = find_accelerator(), config.training
+    timed, limited = training.minutes is not None, training.max_steps is not None
     chosen = [
         choice
-        for choice in choose(pairs, accelerator, timed, fine_tuned=start is not None)
+        for choice in choose(pairs, accelerator, timed, start is not None, limited)
         if not choice.options or any(map(choices.leaves_open, choice.options))
     ]
     say(f"Chosen for {pairs:,} pairs; what you ask for yourself has precedence:")
@@ -60,40 +65,75 @@ def choose_options(
     return choices.chosen(config, dict(values)), reasons
 
 
-def choose_end(run: Run, choices: Choices) -> Run:
+def choose_end(run: Run, choices: Choices, sharing: Sharing, made: RunConfig | None = None) -> Run:
     """Decides when the training ends, and that its learning rate has fallen to zero then.
+
+    A run that goes on keeps its plan, unless another end is asked for.
 
     Args:
         run: The run, of which vocabulary and batch shapes are known.
         choices: What was asked for.
+        sharing: Who shares a batch, which tells how many steps an epoch has.
+        made: The configuration that a run which goes on was made with; None for a new run.
 
     Returns:
         The run, with its end and the reasons for it.
 
     Example:
-        >>> run = choose_end(run, Choices(frozenset(), automatic=True))
+        >>> run = choose_end(run, Choices(frozenset(), automatic=True), Sharing())
         >>> run.config.training.schedule
         'trapezoid'
     """
+    training = run.config.training
     if not choices.leaves_open("training.schedule"):
         return run
-    training, values = run.config.training, {"training.schedule": "trapezoid"}
-    reason = "to the end of the time"
-    if training.minutes is None:
-        steps = training.max_steps or training.epochs * _steps_of_an_epoch(run)
-        values["training.max_steps"] = steps
-        reason = f"to its end after {steps:,} steps"
-    choice = Choice("training.schedule trapezoid", values, f"falls to zero {reason}")
-    say(f"Chosen as well: {choice}")
-    config = choices.chosen(run.config, values)
-    return dataclasses.replace(
-        run, config=config, chosen={**run.chosen, choice.name: choice.reason}
+    if made is None:
+        unlimited = training.max_steps is None and not choices.leaves_open("training.max_steps")
+        if unlimited and training.minutes is None:
+            return run  # A trapezoid has to know its steps, and they are asked not to end it.
+    elif _TRAPEZOID not in run.chosen or _ends(training) == _ends(made.training):
+        return run
+    epochs, steps = _end(run, choices, sharing)
+    training = dataclasses.replace(training, schedule="trapezoid", epochs=epochs, max_steps=steps)
+    run = dataclasses.replace(run, config=dataclasses.replace(run.config, training=training))
+    if made is not None and _ends(training) == _ends(made.training):
+        return run
+    choice = Choice(_TRAPEZOID, {}, f"falls to zero {_described(training)}")
+    say(f"{'Chosen as well' if made is None else 'Planned anew'}: {choice}")
+    return dataclasses.replace(run, chosen={**run.chosen, choice.name: choice.reason})
+
+
+def _ends(training: TrainingConfig) -> tuple[int | None, int | None]:
+    return training.epochs, training.max_steps
+
+
+def _end(run: Run, choices: Choices, sharing: Sharing) -> tuple[int | None, int | None]:
+    """Returns epochs and steps of which the latter end the training, if time does not."""
+    training = run.config.training
+    asked = None if choices.leaves_open("training.max_steps") else training.max_steps
+    by_rules = choices.leaves_open("training.epochs") and any(
+        name.startswith("training.epochs ") for name in run.chosen
     )
+    if training.epochs is None or (asked is not None and by_rules):
+        return None, training.max_steps
+    # The rate has to have fallen at whichever end comes first.
+    steps = training.epochs * _steps_of_an_epoch(run, sharing)
+    return training.epochs, steps if asked is None else min(asked, steps)
 
 
-def _steps_of_an_epoch(run: Run) -> int:
+def _described(training: TrainingConfig) -> str:
+    steps = None if training.max_steps is None else f"after {training.max_steps:,} steps"
+    if training.minutes is None:
+        return f"to its end {steps}"
+    return "to the end of the time" + (f", or {steps} if that is sooner" if steps else "")
+
+
+def _steps_of_an_epoch(run: Run, sharing: Sharing) -> int:
     """Counts them, or estimates them by the first ones; the same for the same run."""
-    batches = training_batches(run, ONE_DEVICE)
+    # Without a cache the batches are the same, and no worker has to wait for another one's files.
+    data = dataclasses.replace(run.config.data, cache=None)
+    run = dataclasses.replace(run, config=dataclasses.replace(run.config, data=data))
+    batches = training_batches(run, ONE_DEVICE, sharing)
     collections.deque(itertools.islice(batches.epoch(0), _SAMPLE), maxlen=0)
     assert batches.epoch_length is not None
     return batches.epoch_length

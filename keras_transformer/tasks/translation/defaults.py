@@ -72,7 +72,11 @@ class Choice(NamedTuple):
 
 
 def choose(
-    pairs: int, accelerator: Accelerator | None, timed: bool = False, fine_tuned: bool = False
+    pairs: int,
+    accelerator: Accelerator | None,
+    timed: bool = False,
+    fine_tuned: bool = False,
+    limited: bool = False,
 ) -> list[Choice]:
     """Chooses the options of a training.
 
@@ -81,6 +85,7 @@ def choose(
         accelerator: What there is beside CPUs.
         timed: Whether the training ends by the clock.
         fine_tuned: Whether it begins with another run, and so with that one's model.
+        limited: Whether it ends after a number of steps that was asked for.
 
     Example:
         >>> print(choose(29_000, accelerator=None)[0])
@@ -96,8 +101,8 @@ def choose(
         *model,
         _choice("model.dropout", scale.dropout, f"{size}; the fewer, the more often each is seen"),
         _choice("data.batch_tokens", scale.batch_tokens, f"{size}; small ones make many steps"),
-        _choice("training.epochs", None, "as many as fit in the time")
-        if timed
+        _choice("training.epochs", None, f"as many as fit in the {'time' if timed else 'steps'}")
+        if timed or limited
         else _choice("training.epochs", scale.epochs, size),
         _choice("training.warmup_steps", warmup, "and at most a tenth of the training"),
         _choice("training.learning_rate_factor", factor, "on Equation 3, at the warm-up's end"),

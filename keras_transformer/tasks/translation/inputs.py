@@ -186,12 +186,16 @@ def training_preprocessor(
     return PairPreprocessor(tokenizers, max_length, data.max_ratio, data.subword_dropout)
 
 
-def training_batches(run: Run, replicas: Replicas) -> TranslationBatches:
+def training_batches(
+    run: Run, replicas: Replicas, sharing: Sharing | None = None
+) -> TranslationBatches:
     """Makes the batches that a run is trained on.
 
     Args:
         run: The run.
         replicas: What trains the model.
+        sharing: Who shares a batch; None for the replicas. One process alone can so count the
+            batches that several will have.
 
     Example:
         >>> from keras_transformer.training.strategy import ONE_DEVICE
@@ -210,7 +214,7 @@ def training_batches(run: Run, replicas: Replicas) -> TranslationBatches:
         shuffle_buffer=data.shuffle_buffer,
         seed=training.seed,
         pairs=pairs and round(pairs * (1 + sum(data.mix.values()))),
-        sharing=_sharing(replicas, training.jit_compile),
+        sharing=_sharing(sharing or replicas.sharing, training.jit_compile),
     )
     if data.cache is None:
         return make_batches(corpus, preprocess)
@@ -273,11 +277,10 @@ def validation_batches(run: Run, corpus: Corpus, replicas: Replicas) -> Translat
         validation_preprocessor(run),
         run.plan,
         shuffle_buffer=0,
-        sharing=_sharing(replicas, run.config.training.jit_compile),
+        sharing=_sharing(replicas.sharing, run.config.training.jit_compile),
     )
 
 
-def _sharing(replicas: Replicas, jit_compile: bool) -> Sharing:
+def _sharing(sharing: Sharing, jit_compile: bool) -> Sharing:
     # XLA compiles the step once for each shape, so there must be few.
-    sharing = replicas.sharing
     return dataclasses.replace(sharing, static_shapes=jit_compile or sharing.static_shapes)

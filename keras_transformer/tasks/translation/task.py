@@ -18,6 +18,7 @@ from keras_transformer.data.held_out import hold_out
 from keras_transformer.data.inspection.report import first_impression
 from keras_transformer.data.mixing import Mixture, open_training_corpus
 from keras_transformer.data.planning import fit_plan
+from keras_transformer.data.sharing import Sharing
 from keras_transformer.evaluation import require_tokenizer
 from keras_transformer.files import require_local
 from keras_transformer.runs.run import Run, open_run
@@ -59,6 +60,7 @@ class Translation:
                 f"bleu_sentences={validation.bleu_sentences}"
             )
         require_tokenizer(validation.bleu_tokenize)
+        _require_whole_batches(config)
         if config.data.cache is not None:
             require_local(config.data.cache, "cache")
         if validation.attention:
@@ -96,9 +98,16 @@ class Translation:
             TranslationValidation(run, valid)  # An error in it comes before the run is there.
         if held_out:
             write_held_out(path, held_out, config.data)
-        return choose_end(run, choices)
+        return run
+
+    def planned(
+        self, run: Run, choices: Choices, sharing: Sharing, made: RunConfig | None = None
+    ) -> Run:
+        return choose_end(run, choices, sharing, made)
 
     def batches(self, run: Run, replicas: Replicas) -> TranslationBatches:
+        # Only now is known what the batches are shared by, and cut into.
+        _require_whole_batches(run.config, replicas.workers * replicas.local)
         return training_batches(run, replicas)
 
     def loss(self, config: RunConfig) -> keras.losses.Loss:
@@ -142,6 +151,26 @@ class Translation:
 
     def floats_of(self, config: RunConfig, shape: Shape) -> int:
         return config.model.floats_of_pair(shape.source, shape.target)
+
+
+def _require_whole_batches(config: RunConfig, replicas: int = 1) -> None:
+    """Refuses what hard alignments do not learn under as they do without it.
+
+    The reward of a draw is part of the loss of the step that drew: it knows no weights of pairs,
+    and its baseline moves with each part of a batch.
+    """
+    model, parts = config.model, config.training.micro_batches
+    # A family need not have such a choice; one without attention makes no use of it.
+    kind, attention = (getattr(model, name, None) for name in ("alignment", "attention"))
+    draws = kind == "hard" and attention != "none"
+    if draws and (replicas > 1 or parts > 1 or config.data.weights):
+        raise ValueError(
+            "`alignment` must be another than 'hard', such as 'gumbel', with several replicas, "
+            "several micro-batches or weights of pairs, as the reward of its draws knows none of "
+            "them; or train with --strategy none --training.micro_batches 1 and without "
+            f"`data.weights`. Received: alignment='hard', replicas={replicas}, "
+            f"micro_batches={parts}, weights={config.data.weights}"
+        )
 
 
 def _with_vocabulary(

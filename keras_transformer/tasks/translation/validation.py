@@ -22,6 +22,7 @@ from keras_transformer.tasks.translation.inputs import (
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.strategy import Replicas
 from keras_transformer.translation.results import Attention
+from keras_transformer.translation.target_tags import TargetTags
 from keras_transformer.translation.translator import Translator
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class TranslationValidation:
 
     Raises:
         CorpusError: If the corpus is malformed.
-        ValueError: If no pair of it fits the model.
+        ValueError: If no pair of it fits the model, or its vocabulary has language tags, sentences
+            are to be translated, and `decoding.target_language` is none of them.
     """
 
     def __init__(self, run: Run, corpus: Corpus) -> None:
@@ -53,6 +55,8 @@ class TranslationValidation:
         usable = preprocess.new_filter()
         fitting = preprocess.kept_lines(self.corpus, usable)
         self._translated = list(itertools.islice(fitting, run.config.validation.bleu_sentences))
+        if self._translated:  # An unknown language is told now, not after the first epoch.
+            TargetTags(run.source_tokenizer, run.config.decoding.target_language)
         collections.deque(fitting, maxlen=0)  # To its end, so that all are counted.
         usable.require_any(self.corpus.name, "validate on")
         self.summary = f"Validating on {self.corpus.name}: {usable.summary()}"
