@@ -39,11 +39,14 @@ _WITHOUT_EFFECT = {
         {"batch_size", "num_hypotheses", "split_sentences"},
         "it gives one translation of one sentence",
     ),
-    "ctranslate2": (_DECODING, "the engine takes such options with each call"),
+    "ctranslate2": (
+        _DECODING - {"target_language"},
+        "the engine takes such options with each call",
+    ),
     "huggingface": (
         _DECODING
         - {"beam_size", "length_penalty", "early_stopping", "min_length", "no_repeat_ngram"}
-        - {"banned_pieces", "target_language"},
+        - {"banned_pieces", "target_language", "sampling", "temperature", "top_k", "top_p"},
         "`generate` has no such option",
     ),
 }
@@ -132,7 +135,14 @@ def _export(arguments: Namespace) -> Path:
         case "huggingface":
             from keras_transformer.export.huggingface import export_huggingface
 
-            return export_huggingface(translator, *destination)
+            path = export_huggingface(translator, *destination)
+            if tags := list(translator.source_tokenizer.tags):
+                language = translator.config.target_language
+                say(
+                    "transformers puts no language tag before a text, whatever --target_language: "
+                    f"begin each with one, as in {f'>>{language or tags[0]}<< A dog.'!r}"
+                )
+            return path
         case _:
             from keras_transformer.export.saved_model import export_saved_model
 

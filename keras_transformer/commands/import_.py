@@ -40,6 +40,10 @@ def _run(arguments: Namespace) -> None:
     load_tensorflow()
     from keras_transformer.importing.runs import import_run
 
+    if arguments.verify is not None:
+        from keras_transformer.importing.verification import require_verifiable
+
+        require_verifiable(arguments.source, arguments.verify)
     languages = arguments.source_language, arguments.target_language
     run = import_run(arguments.source, arguments.output, *languages)
     say(f"Imported {arguments.source} to {run.path}")

@@ -101,13 +101,15 @@ def export_ctranslate2(
         specification.save(str(folder))
         source.save(folder / "source.model")
         target.save(folder / "target.model")
-        # The options of the search stay behind: the engine takes its own with each call.
+        # The options of the search stay behind: the engine takes its own with each call. What a
+        # text without a tag means is none of them.
         write_metadata(
             folder,
             translator,
             "ctranslate2",
             quantization=quantization or "float32",
             decoding=None,
+            target_language=translator.config.target_language,
         )
     return path
 

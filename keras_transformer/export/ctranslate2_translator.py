@@ -55,9 +55,11 @@ class CTranslate2Translator:
     )
 
     def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
-        folder, config = Path(path), DecodingConfig(**options)
+        folder = Path(path)
+        told = read_metadata(folder)
+        config = DecodingConfig(**{"target_language": told.get("target_language"), **options})
         self.batch_size = config.batch_size
-        limits = read_metadata(folder).get("limits", {"max_length": _MAX_LENGTH})
+        limits = told.get("limits", {"max_length": _MAX_LENGTH})
         source, target = (
             SubwordTokenizer.load(folder / f"{side}.model") for side in ("source", "target")
         )

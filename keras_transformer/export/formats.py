@@ -9,6 +9,7 @@ MARKS = {
     "saved_model": "saved_model.pb",
     "tflite": "translator_ids.tflite",
     "ctranslate2": "model.bin",
+    "huggingface": "model.safetensors",
 }
 
 # What TensorFlow, which takes the path of a SavedModel for a pattern, does not find under its name.

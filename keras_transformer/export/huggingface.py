@@ -89,7 +89,7 @@ def export_huggingface(
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     with atomic_directory(path) as folder:
         save_file(marian_weights(model), folder / "model.safetensors", {"format": "pt"})
-        _write_json(folder / "config.json", marian_options(model.config))
+        _write_json(folder / "config.json", _options_of(model))
         _write_json(folder / "generation_config.json", _generation_options(translator))
         _write_tokenizers(folder, tokenizers, translator, model.config)
         write_metadata(folder, translator, "huggingface", quantization="float32")
@@ -174,24 +174,40 @@ def _split(dense: keras.layers.Dense, parts: int) -> tuple[list[Floats], list[Fl
 def _embeddings(model: Transformer, order: np.ndarray) -> dict[str, Floats]:
     config = model.config
     target = _array(model.target_embedding.embeddings)[:, order]
+    logits = _array(model.output_embedding.embeddings)[:, order]
     if config.zero_start:
         target[BOS_ID] = 0.0
     bias = np.zeros(config.vocab_size, np.float32)
     if config.output_bias:
         bias = _array(model.output_embedding.bias)
     weights = {"final_logits_bias": bias[np.newaxis]}
-    if _share_all(config):
+    untied = not config.tie_embeddings or _needs_own_logits(model)
+    if config.one_embedding and not untied:
         return {**weights, "model.shared.weight": target}
     weights[EMBEDDINGS["target"]] = target
     weights[EMBEDDINGS["source"]] = _array(model.source_embedding.embeddings)[:, order]
-    if not config.tie_embeddings:
-        weights["lm_head.weight"] = _array(model.output_embedding.embeddings)[:, order]
+    if untied:
+        weights["lm_head.weight"] = logits
     return weights
 
 
-def _share_all(config: TransformerConfig) -> bool:
-    """Whether all three uses have one matrix; transformers shares two only with the third."""
-    return config.one_embedding and config.tie_embeddings
+def _needs_own_logits(model: Transformer) -> bool:
+    """Whether zeros for the decoder to begin with would change a matrix that is tied.
+
+    Marian and Hugging Face have them in the row of the matrix, which gives the logit of bos too;
+    here that row is free, and training changes it.
+    """
+    config = model.config
+    row = _array(model.target_embedding.embeddings)[BOS_ID]
+    return config.zero_start and config.tie_embeddings and bool(row.any())
+
+
+def _options_of(model: Transformer) -> dict[str, Any]:
+    options = marian_options(model.config)
+    if _needs_own_logits(model):
+        untied = dict.fromkeys(("tie_word_embeddings", "share_encoder_decoder_embeddings"), False)
+        return {**options, **untied}
+    return options
 
 
 def marian_options(config: TransformerConfig) -> dict[str, Any]:
@@ -225,7 +241,8 @@ def marian_options(config: TransformerConfig) -> dict[str, Any]:
         "attention_dropout": config.attention_dropout,
         "max_position_embeddings": config.max_length,
         "scale_embedding": config.scale_embeddings,
-        "share_encoder_decoder_embeddings": _share_all(config),
+        # transformers shares two only with the third.
+        "share_encoder_decoder_embeddings": config.one_embedding and config.tie_embeddings,
         "tie_word_embeddings": config.tie_embeddings,
         "pad_token_id": PAD_ID,
         "bos_token_id": BOS_ID,
@@ -241,8 +258,12 @@ def _generation_options(translator: Translator) -> dict[str, Any]:
     config = translator.config
     ids = {piece: i for i, piece in enumerate(translator.target_tokenizer.pieces)}
     banned = [PAD_ID, BOS_ID, *(ids[piece] for piece in config.banned_pieces)]
+    # Sampling takes no beam here, and there one that it draws into.
+    sampling = {"do_sample": True, "num_beams": 1}
+    sampling |= {name: getattr(config, name) for name in ("temperature", "top_k", "top_p")}
     return {
         "num_beams": config.beam_size,
+        **(sampling if config.sampling else {}),
         "length_penalty": config.length_penalty,
         "early_stopping": config.early_stopping or "never",
         "max_length": translator.graph.max_length + 1,

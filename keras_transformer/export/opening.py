@@ -64,6 +64,11 @@ def _open_export(folder: Path, export_format: str, options: Mapping[str, Any]) -
     match export_format:
         case "ctranslate2":
             return CTranslate2Translator(folder, **options)
+        case "huggingface":
+            raise ValueError(
+                "A model of Hugging Face's is run by transformers, or becomes a run: "
+                f"`keras-transformer import {folder} --output RUN`. Received: {folder}"
+            )
         case "tflite":
             return LiteTranslator(folder, **options)
         case _:

@@ -1,7 +1,7 @@
 """What a format makes of its files, for a run to be written of."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def require_supported(
     """
     for name, values in supported.items():
         value = options.get(name, next(iter(values)))
-        if value not in values:
+        if value not in list(values):  # A file's value may be one that no mapping takes.
             raise ValueError(
                 f"`source` must have {name} {' or '.join(map(repr, values))} to be imported; such "
                 f"a model has no counterpart here. Received: {name}={value!r} in {path}"
@@ -55,7 +55,7 @@ def require_supported(
 
 
 def required_options(
-    options: Mapping[str, Any], kinds: Mapping[str, Callable[[Any], Any]], path: Path
+    options: Mapping[str, Any], kinds: Mapping[str, type], path: Path
 ) -> dict[str, Any]:
     """Reads options that every model has.
 
@@ -72,9 +72,43 @@ def required_options(
         {'d_model': 8}
     """
     for name, kind in kinds.items():
-        if not isinstance(options.get(name), kind):  # type: ignore[arg-type]
+        if not _is(options.get(name), kind):
             raise ValueError(
                 f"`source` must tell {name}; copy the whole of it. Received: "
                 f"{options.get(name)!r} in {path}"
             )
     return {name: options[name] for name in kinds}
+
+
+def optional(options: Mapping[str, Any], name: str, default: Any, path: Path) -> Any:
+    """Reads an option that a model may leave out, or have as null.
+
+    Args:
+        options: The options.
+        name: Its name.
+        default: What it is then; it must have the default's type otherwise. A default of 0.0 or
+            another float takes whole numbers as well.
+        path: Where they stand, for the message.
+
+    Raises:
+        ValueError: If it is of another type.
+
+    Example:
+        >>> optional({"beam-size": None}, "beam-size", 12, Path("decoder.yml"))
+        12
+    """
+    value, kind = options.get(name), type(default)
+    if value is None:
+        return default
+    if not _is(value, kind):
+        raise ValueError(
+            f"`source` must have {name} of the type {kind.__name__}; copy it anew, or mend it. "
+            f"Received: {value!r} in {path}"
+        )
+    return kind(value)
+
+
+def _is(value: object, kind: type) -> bool:
+    """Returns whether a file's value is of a type; to Python, but to no file, True is 1."""
+    kinds = (int, float) if kind is float else kind
+    return isinstance(value, kinds) and (kind is bool or not isinstance(value, bool))

@@ -19,6 +19,7 @@ import numpy as np
 from keras_transformer.config import DecodingConfig, TransformerConfig
 from keras_transformer.importing.checkpoint import (
     Checkpoint,
+    optional,
     require_supported,
     required_options,
 )
@@ -26,7 +27,7 @@ from keras_transformer.importing.tensors import Floats, Tensors, open_safetensor
 from keras_transformer.importing.vocabulary import NEVER, Vocabulary, read_file
 from keras_transformer.importing.weights import Reordered, Weights, sines_before_cosines
 from keras_transformer.text.tokenizer import SubwordTokenizer
-from keras_transformer.text.vocabulary import BOS_ID
+from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
 
 # The names of the parts of a layer.
 PARTS = {
@@ -93,29 +94,33 @@ def read_huggingface(folder: Path) -> Checkpoint:
         require_supported(options, {f"decoder_{name}": [sizes[f"encoder_{name}"]]}, path)
     vocabularies = _vocabularies(folder, options)
     tensors = _open_weights(folder)
-    config = _model_config(options, vocabularies, tensors)
-    searching = {**options, **_json(folder / "generation_config.json", optional=True)}
+    config = _model_config(options, vocabularies, tensors, path)
+    own = options.get(OWN_CONFIG)
+    if own:
+        config = _own_config(own, config, path)
+    searching = {**options, **_json(folder / "generation_config.json", may_lack=True)}
     weights: Weights = HuggingFaceWeights(
         tensors, config, vocabularies, bool(searching.get("renormalize_logits"))
     )
-    if own := options.get(OWN_CONFIG):
-        config = TransformerConfig.of(own)
+    if own:
         if config.positions == "sinusoidal":
             weights = Reordered(weights, np.argsort(sines_before_cosines(config.d_model)))
     elif not weights.embedding("target", config.d_model)[BOS_ID].any():
         config = dataclasses.replace(config, zero_start=True)
-    told = _json(folder / "tokenizer_config.json", optional=True)
+    place = folder / "tokenizer_config.json"
+    told = _json(place, may_lack=True)
+    source, target = (optional(told, f"{side}_lang", "", place) for side in ("source", "target"))
     return Checkpoint(
         config,
-        _decoding(searching, vocabularies[1]),
+        _decoding(searching, vocabularies[1], folder / "generation_config.json"),
         _tokenizers(folder, vocabularies),
         weights,
-        (told.get("source_lang"), told.get("target_lang")),
+        (source or None, target or None),
     )
 
 
-def _json(path: Path, optional: bool = False) -> dict[str, Any]:
-    if optional and not path.is_file():
+def _json(path: Path, may_lack: bool = False) -> dict[str, Any]:
+    if may_lack and not path.is_file():
         return {}
     try:
         content = json.loads(read_file(path).decode())
@@ -135,16 +140,17 @@ def _json(path: Path, optional: bool = False) -> dict[str, Any]:
 
 def _vocabularies(folder: Path, options: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
     """Returns those of source and target; one object twice if they are joint."""
-    told = _json(folder / "tokenizer_config.json", optional=True)
-    unk, eos = (_token(told, name, default) for name, default in _SPECIAL.items())
+    place = folder / "tokenizer_config.json"
+    told = _json(place, may_lack=True)
+    unk, eos = (_token(told, name, default, place) for name, default in _SPECIAL.items())
     pad, start = options["pad_token_id"], options["decoder_start_token_id"]
     source, size = folder / "vocab.json", options["vocab_size"]
     separate = folder / "target_vocab.json"
     if not separate.is_file():
         joint = Vocabulary.of(_pieces(source, size), unk, eos, pad, start)
         return joint, joint
-    target_size = options.get("decoder_vocab_size") or size
-    pieces, padding = _pieces(source, size), _token(told, "pad_token", "<pad>")
+    target_size = optional(options, "decoder_vocab_size", size, folder / "config.json")
+    pieces, padding = _pieces(source, size), _token(told, "pad_token", "<pad>", place)
     source_pad = pieces.index(padding) if padding in pieces else None
     # A source does not begin with anything, but in our own vocabularies that has its id as well.
     source_start = start if source_pad == pad != start else None
@@ -157,13 +163,20 @@ def _vocabularies(folder: Path, options: Mapping[str, Any]) -> tuple[Vocabulary,
 _SPECIAL = {"unk_token": "<unk>", "eos_token": "</s>"}
 
 
-def _token(told: Mapping[str, Any], name: str, default: str) -> str:
-    token = told.get(name) or default
-    return token["content"] if isinstance(token, dict) else token
+def _token(told: Mapping[str, Any], name: str, default: str, path: Path) -> str:
+    token = told.get(name)
+    if isinstance(token, dict):
+        return optional(token, "content", default, path)
+    return optional(told, name, default, path)
 
 
 def _pieces(path: Path, size: int) -> list[str]:
     ids = _json(path)
+    if not all(type(number) is int for number in ids.values()):
+        raise ValueError(
+            f"`source` must have whole numbers for ids in {path.name}; copy it anew. Received: "
+            f"{next(repr(v) for v in ids.values() if type(v) is not int)[:80]} in {path}"
+        )
     pieces = sorted(ids, key=ids.__getitem__)
     if [ids[piece] for piece in pieces] != list(range(size)):
         raise ValueError(
@@ -184,13 +197,20 @@ def _tokenizers(
 
 
 def _model_config(
-    options: Mapping[str, Any], vocabularies: tuple[Vocabulary, Vocabulary], tensors: Tensors
+    options: Mapping[str, Any],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    tensors: Tensors,
+    path: Path,
 ) -> TransformerConfig:
     source, target = vocabularies
-    joint, tied = source is target, options.get("tie_word_embeddings", True)
+
+    def told(name: str, default: Any) -> Any:
+        return optional(options, name, default, path)
+
+    joint, tied = source is target, told("tie_word_embeddings", True)
     # Without tying, transformers takes the two for different ones where both are there.
     shared = tied or not {*EMBEDDINGS.values()} <= tensors.names
-    shared &= joint and options.get("share_encoder_decoder_embeddings", True)
+    shared &= joint and told("share_encoder_decoder_embeddings", True)
     return TransformerConfig(
         vocab_size=len(target.pieces),
         source_vocab_size=None if joint else len(source.pieces),
@@ -199,38 +219,88 @@ def _model_config(
         d_model=options["d_model"],
         d_ff=options["encoder_ffn_dim"],
         num_heads=options["encoder_attention_heads"],
-        dropout=options.get("dropout", 0.1),
-        attention_dropout=options.get("attention_dropout", 0.0),
+        dropout=told("dropout", 0.1),
+        attention_dropout=told("attention_dropout", 0.0),
         positions="sinusoidal_halves",
         tie_embeddings=tied,
         share_embeddings=shared,
         activation=ACTIVATIONS[options["activation_function"]],
         max_length=options["max_position_embeddings"],
-        scale_embeddings=options.get("scale_embedding", False),
+        scale_embeddings=told("scale_embedding", False),
         attention_bias=True,
         output_bias=True,
         norm_epsilon=NORM_EPSILON,
     )
 
 
-def _decoding(told: Mapping[str, Any], vocabulary: Vocabulary) -> DecodingConfig:
-    """Returns how `generate` searches."""
-    ids = {row: number for number, row in enumerate(vocabulary.rows)}
-    banned = [
-        vocabulary.pieces[ids[row]]
-        for row, *more in told.get("bad_words_ids") or []
-        if not more and ids.get(row, 0) not in (0, BOS_ID)
-    ]
+def _own_config(own: Any, told: TransformerConfig, path: Path) -> TransformerConfig:
+    """Returns the configuration of the run that a folder is the export of."""
+    try:
+        config = TransformerConfig.of(own)
+        changed = [name for name in _SAME if getattr(config, name) != getattr(told, name)]
+    except (TypeError, AttributeError, ValueError) as error:
+        raise ValueError(_OTHER_CONFIG.format(error, path)) from error
+    if changed:
+        raise ValueError(_OTHER_CONFIG.format(f"another {', '.join(changed)}", path))
+    return config
+
+
+# What the run's configuration and the other entries of `config.json` both say.
+_SAME = (
+    *("vocab_size", "source_vocab_size", "num_layers", "decoder_layers", "d_model", "d_ff"),
+    *("num_heads", "head_key_dim", "head_value_dim", "max_length"),
+)
+_OTHER_CONFIG = (
+    "`source` must be as it was exported from a run here, or be imported as any other model: "
+    f"remove `{OWN_CONFIG}` from its config.json. Received: {{}} in {{}}"
+)
+
+
+def _decoding(told: Mapping[str, Any], vocabulary: Vocabulary, path: Path) -> DecodingConfig:
+    """Returns how `generate` searches, or samples."""
+
+    def option(name: str, default: Any) -> Any:
+        return optional(told, name, default, path)
+
+    sampling, least = option("do_sample", False), option("min_new_tokens", -1)
+    most = option("max_length", told["max_position_embeddings"])
     return DecodingConfig(
-        beam_size=told.get("num_beams") or 1,
-        length_penalty=float(told.get("length_penalty") or 1.0),
+        beam_size=option("num_beams", 1),
+        length_penalty=option("length_penalty", 1.0),
         length_normalization="length",
         early_stopping=told.get("early_stopping") is True,
-        max_extra_tokens=told.get("max_length") or told["max_position_embeddings"],
-        min_length=0,
-        no_repeat_ngram=told.get("no_repeat_ngram_size") or 0,
-        banned_pieces=tuple(banned),
+        max_extra_tokens=option("max_new_tokens", most),
+        # The start counts in the one, and not in the other.
+        min_length=least if least >= 0 else max(0, option("min_length", 0) - 1),
+        no_repeat_ngram=option("no_repeat_ngram_size", 0),
+        banned_pieces=_banned(told, vocabulary, path),
+        sampling=sampling,
+        temperature=option("temperature", 1.0) if sampling else 1.0,
+        top_k=option("top_k", _TOP_K) if sampling else 0,
+        top_p=option("top_p", 1.0) if sampling else 1.0,
     )
+
+
+# Of transformers, where sampling is asked for and no more is said.
+_TOP_K = 50
+
+
+def _banned(told: Mapping[str, Any], vocabulary: Vocabulary, path: Path) -> tuple[str, ...]:
+    """Returns the pieces that are banned by themselves."""
+    words = optional(told, "bad_words_ids", [], path)
+    if not all(isinstance(word, list) for word in words):
+        raise ValueError(
+            "`source` must have lists of ids for bad_words_ids; mend it. Received: "
+            f"{str(words)[:80]} in {path}"
+        )
+    pieces = dict(zip(vocabulary.rows, enumerate(vocabulary.pieces), strict=True))
+    found = [pieces[word[0]] for word in words if len(word) == 1 and _is_row(word[0], pieces)]
+    # A search never chooses pad or bos.
+    return tuple(piece for number, piece in found if number not in (PAD_ID, BOS_ID))
+
+
+def _is_row(row: object, pieces: Mapping[int | None, Any]) -> bool:
+    return isinstance(row, int) and row in pieces
 
 
 def _open_weights(folder: Path) -> Tensors:
@@ -321,7 +391,11 @@ class HuggingFaceWeights:
         if side == "output" and not tied:
             return [output]
         if self._config.one_embedding:
-            return [shared, *EMBEDDINGS.values(), *tied]
-        if side == "source":
+            names = [shared, *EMBEDDINGS.values(), *tied]
+        elif side == "source":
             return [EMBEDDINGS["source"], shared]
-        return [EMBEDDINGS["target"], *tied, shared]
+        else:
+            names = [EMBEDDINGS["target"], *tied, shared]
+        # Of an export, the matrix of the logits is whole; in others, what a decoder begins with is
+        # zeros.
+        return [*tied, *names] if self._config.zero_start else names

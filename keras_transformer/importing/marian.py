@@ -18,17 +18,25 @@ import yaml
 from keras_transformer.config import DecodingConfig, TransformerConfig
 from keras_transformer.importing.checkpoint import (
     Checkpoint,
+    optional,
     require_supported,
     required_options,
 )
 from keras_transformer.importing.marian_vocabulary import read_yaml_vocabulary
 from keras_transformer.importing.tensors import Floats, Tensors, open_npz
-from keras_transformer.importing.vocabulary import NEVER, Vocabulary, piece_names, read_file
+from keras_transformer.importing.vocabulary import (
+    NEVER,
+    Vocabulary,
+    piece_names,
+    read_file,
+    require_file,
+)
 
 UNK, EOS = "<unk>", "</s>"
 # The tokens that Marian reads of a source by default.
 _MAX_LENGTH = 500
 _OPTIONS = "special:model.yml"
+_DECODER = Path("decoder.yml")
 # Names of the parts of a layer, with W or b in the gap.
 _PARTS = {
     **{
@@ -75,7 +83,7 @@ def read_marian(folder: Path) -> Checkpoint:
 
     Args:
         folder: With `decoder.yml`, what it names, `source.spm` and `target.spm`. Without
-            `decoder.yml` with one `.npz` and `vocab.yml`.
+            `decoder.yml` with one `.npz` and one vocabulary, as `vocab.yml`.
 
     Raises:
         ValueError: If a file is missing or not whole, or the model has no counterpart here.
@@ -84,8 +92,8 @@ def read_marian(folder: Path) -> Checkpoint:
         >>> checkpoint = read_marian(Path("opus-en-de"))  # doctest: +SKIP
     """
     told = _decoder_options(folder)
-    path = folder / _one(told["models"], "models")
-    read_file(path)
+    path = folder / told["models"][0]
+    require_file(path)
     tensors = open_npz(path)
     options = _model_options(tensors)
     names = told["vocabs"]
@@ -110,21 +118,32 @@ def _decoder_options(folder: Path) -> dict[str, Any]:
     path = folder / "decoder.yml"
     if path.is_file():
         told = _yaml(path.read_bytes(), path)
-        return told | required_options(told, {"models": list, "vocabs": list}, path)
-    models = sorted(file.name for file in folder.glob("*.npz"))
-    vocabularies = sorted(file.name for file in folder.glob("*vocab*.yml"))
-    if not vocabularies:
-        read_file(folder / "vocab.yml")
-    return {"models": models, "vocabs": vocabularies}
+        told |= required_options(told, {"models": list, "vocabs": list}, path)
+    else:
+        told = {
+            "models": sorted(file.name for file in folder.glob("*.npz")),
+            "vocabs": sorted(file.name for file in folder.glob("*vocab*.yml")),
+        }
+        if not told["vocabs"]:
+            require_file(folder / "vocab.yml")
+        # Names do not tell sides apart: in the order of the alphabet, de comes before en.
+        if len(told["vocabs"]) > 1:
+            raise ValueError(
+                "`source` must have a decoder.yml that lists the vocabularies, the source's first, "
+                f"or a single vocabulary; add one. Received: {', '.join(told['vocabs'])} in "
+                f"{folder}"
+            )
+    _require_names(told["models"], "one model", (1,), "import those of an ensemble one by one")
+    _require_names(told["vocabs"], "vocabularies of one source and one target", (1, 2), "add them")
+    return told
 
 
-def _one(names: list[str], what: str) -> str:
-    if len(names) != 1:
+def _require_names(names: list[Any], what: str, numbers: tuple[int, ...], remedy: str) -> None:
+    if len(names) not in numbers or not all(isinstance(name, str) for name in names):
         raise ValueError(
-            f"`source` must name one model in the {what} of decoder.yml; import those of an "
-            f"ensemble one by one. Received: {', '.join(names) or 'none'}"
+            f"`source` must name {what} in decoder.yml; {remedy}. Received: "
+            f"{', '.join(map(str, names)) or 'none'}"
         )
-    return names[0]
 
 
 def _yaml(content: bytes, path: Path) -> dict[str, Any]:
@@ -170,6 +189,7 @@ def _model_config(
     source, target = vocabularies
     norm_first = _norm_first(options, tensors.path)
     learned = "Wpos" in tensors.names
+    most = optional(told, "max-length", _MAX_LENGTH, _DECODER)
     return TransformerConfig(
         vocab_size=len(target.pieces),
         source_vocab_size=None if source is target else len(source.pieces),
@@ -178,14 +198,14 @@ def _model_config(
         d_model=options["dim-emb"],
         d_ff=options["transformer-dim-ffn"],
         num_heads=options["transformer-heads"],
-        dropout=options.get("transformer-dropout", 0.1),
-        attention_dropout=options.get("transformer-dropout-attention", 0.0),
+        dropout=optional(options, "transformer-dropout", 0.1, tensors.path),
+        attention_dropout=optional(options, "transformer-dropout-attention", 0.0, tensors.path),
         norm_first=norm_first,
         positions="learned" if learned else "sinusoidal_t2t",
         tie_embeddings=not {f"{_LOGITS}_W", f"{_LOGITS}_Wt"} & tensors.names,
         share_embeddings="Wemb" in tensors.names,
         activation=_ACTIVATIONS[options.get("transformer-ffn-activation", "relu")],
-        max_length=len(tensors.raw("Wpos")) if learned else told.get("max-length", _MAX_LENGTH),
+        max_length=len(np.atleast_1d(tensors.raw("Wpos"))) if learned else most,
         zero_start=True,
         embedding_norm="n" in options.get("transformer-postprocess-emb", "d"),
         attention_bias=True,
@@ -211,10 +231,10 @@ def _norm_first(options: Mapping[str, Any], path: Path) -> bool:
 
 def _decoding(told: Mapping[str, Any], max_length: int) -> DecodingConfig:
     """Returns how Marian searches: with `normalize` 0.0 for none, and without unk."""
-    require_supported(told, {"word-penalty": [0, 0.0]}, Path("decoder.yml"))
+    require_supported(told, {"word-penalty": [0, 0.0]}, _DECODER)
     return DecodingConfig(
-        beam_size=told.get("beam-size", 12),
-        length_penalty=float(told.get("normalize", 0.0)),
+        beam_size=optional(told, "beam-size", 12, _DECODER),
+        length_penalty=optional(told, "normalize", 0.0, _DECODER),
         length_normalization="length",
         max_extra_tokens=max_length,
         min_length=0,

@@ -9,7 +9,7 @@ from keras_transformer.data.bucketing import BucketPlan, Shape
 from keras_transformer.files import atomic_directory, require_local
 from keras_transformer.importing.checkpoint import Checkpoint
 from keras_transformer.importing.source import open_source
-from keras_transformer.importing.weights import fill
+from keras_transformer.importing.weights import fill, require_sizes
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runs.progress import Progress
 from keras_transformer.runs.run import Run
@@ -47,6 +47,7 @@ def import_run(
         raise FileExistsError(f"`output` must not exist yet. Received: {os.fspath(output)}")
     with open_source(Path(source)) as checkpoint:
         config = _run_config(checkpoint, source_language, target_language)
+        require_sizes(checkpoint.config, checkpoint.weights)
         model = Transformer(checkpoint.config)
         fill(model, checkpoint.weights)
     tokens, most = config.data.batch_tokens, config.model.max_length

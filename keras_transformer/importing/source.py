@@ -1,14 +1,23 @@
 """Which format a source is of; a zip is unpacked first, into a folder that does not stay."""
 
 import contextlib
+import lzma
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from keras_transformer.importing.checkpoint import Checkpoint
 from keras_transformer.importing.huggingface import read_huggingface
 from keras_transformer.importing.marian import read_marian
+
+# What a zip may unpack to: so many times its size, and that much in any case.
+_RATIO, _ALWAYS = 20, 2**28
+_FAULTS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, NotImplementedError, RuntimeError),
+)
 
 
 @contextlib.contextmanager
@@ -52,18 +61,31 @@ def _read(folder: Path) -> Checkpoint:
 def _unpack(path: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
+            _require_bounded(path, sum(entry.file_size for entry in archive.infolist()))
             for name in archive.namelist():
                 place = PurePosixPath(name.replace("\\", "/"))
-                if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+                # Of "./" there are no parts: it is the folder itself.
+                if place.is_absolute() or ".." in place.parts or ":" in "".join(place.parts[:1]):
                     raise ValueError(
                         "`source` must be a zip whose files stay within its folder; do not trust "
                         f"this one. Received: {name!r} in {path}"
                     )
             archive.extractall(folder)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except _FAULTS as error:
         raise ValueError(
             f"`source` must be a folder or a whole zip; copy it anew. Received: {path}, {error}"
         ) from error
+
+
+def _require_bounded(path: Path, unpacked: int) -> None:
+    """Refuses a zip that would fill the disk; one never gives more than it says."""
+    most = _ALWAYS + _RATIO * path.stat().st_size
+    if unpacked > most:
+        raise ValueError(
+            f"`source` must be a zip of at most {most:,} bytes of files, since weights hardly "
+            "become smaller in one; do not trust this one, or unpack it yourself and give the "
+            f"folder. Received: {unpacked:,} bytes in {path}"
+        )
 
 
 def _innermost(folder: Path) -> Path:

@@ -162,6 +162,7 @@ def _readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
     """Says which file is at fault when it cannot be read."""
     faults: tuple[type[Exception], ...] = (
         *(ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, zlib.error),
+        MemoryError,  # Of an array whose header says that it is larger than any memory.
         *errors,
     )
     try:

@@ -4,6 +4,7 @@ What is compared: the ids of each line; the logits at each position of the origi
 translation, given as the target; and that translation itself.
 """
 
+import importlib.util
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.decoding.scoring import shift_right
-from keras_transformer.importing.vocabulary import read_file
 from keras_transformer.runs.run import Run
 from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
 from keras_transformer.translation.opening import open_runs
@@ -37,17 +37,17 @@ def verify(run: Run, source: str | os.PathLike[str], lines: str | os.PathLike[st
 
     Raises:
         ImportError: If transformers or PyTorch is not installed.
-        ValueError: If `source` is no such folder, or tokens or logits differ; the message says
-            what.
+        ValueError: If `source` is no such folder, no line of the file can be compared, or tokens or
+            logits differ; the message says what.
 
     Example:
         >>> print(verify(run, "opus-mt-en-de", "lines.en"))  # doctest: +SKIP
     """
-    read_file(Path(source) / "config.json")
+    require_verifiable(source, lines)
     original, model = _Original(os.fspath(source), run), open_runs(run).models[0]
     language = run.config.decoding.target_language
     tag = f">>{language}<< " if language in run.source_tokenizer.tags else ""
-    texts = [f"{tag}{line}" for line in Path(lines).read_text("utf-8").split("\n") if line.strip()]
+    texts = [f"{tag}{line}" for line in _lines_of(lines)]
     compared = other_tokens = other_translations = 0
     largest = 0.0
     for text in texts:
@@ -63,6 +63,11 @@ def verify(run: Run, source: str | os.PathLike[str], lines: str | os.PathLike[st
         ours, logits = (np.delete(x, (PAD_ID, BOS_ID), axis=1) for x in (ours, logits))
         largest = max(largest, float(np.abs(ours - logits).max(initial=0.0)))
         other_translations += bool((ours.argmax(1) != logits.argmax(1)).any())
+    if not compared:
+        raise ValueError(
+            f"`lines` must hold lines of at most {model.config.max_length} tokens, to be compared; "
+            f"give shorter ones. Received: {len(texts)} in {os.fspath(lines)}, all longer"
+        )
     report = (
         f"{compared} lines beside transformers: {other_tokens} of other tokens, logits that "
         f"differ by {largest:.2g} at most, {other_translations} with another token first"
@@ -70,6 +75,51 @@ def verify(run: Run, source: str | os.PathLike[str], lines: str | os.PathLike[st
     if other_tokens or largest > _TOLERANCE:
         raise ValueError(f"The run must be what `source` is; do not use it. Received: {report}")
     return report
+
+
+def require_verifiable(source: str | os.PathLike[str], lines: str | os.PathLike[str]) -> None:
+    """Checks, before a run is written, that it can be compared with its source.
+
+    Args:
+        source: As for `verify`.
+        lines: As for `verify`.
+
+    Raises:
+        FileNotFoundError: If `lines` is no file.
+        ImportError: If transformers or PyTorch is not installed.
+        ValueError: If `source` is no folder of Hugging Face's, or the file has no line with text.
+
+    Example:
+        >>> require_verifiable("opus-mt-en-de", "lines.en")  # doctest: +SKIP
+    """
+    if not (Path(source) / "config.json").is_file():
+        raise ValueError(
+            "`source` must be a folder of Hugging Face's to be compared, which has a config.json; "
+            f"leave --verify out for Marian's own files. Received: {os.fspath(source)}"
+        )
+    if not Path(lines).is_file():
+        raise FileNotFoundError(f"`lines` must be a file of text. Received: {os.fspath(lines)}")
+    if not _lines_of(lines):
+        raise ValueError(
+            "`lines` must hold lines of the source's language; give a file with some. Received: "
+            f"{os.fspath(lines)}, which has no text"
+        )
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ImportError(_NEEDS)
+
+
+_NEEDS = "--verify needs transformers and PyTorch: pip install transformers torch"
+
+
+def _lines_of(path: str | os.PathLike[str]) -> list[str]:
+    try:
+        text = Path(path).read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"`lines` must be a file in UTF-8; convert it. Received: {os.fspath(path)}, {error}"
+        ) from error
+    return [line for line in text.split("\n") if line.strip()]
 
 
 class _Original:
@@ -80,9 +130,7 @@ class _Original:
             import torch
             import transformers
         except ImportError as error:
-            raise ImportError(
-                "--verify needs transformers and PyTorch: pip install transformers torch"
-            ) from error
+            raise ImportError(_NEEDS) from error
         self._torch = torch
         self._model: Any = transformers.MarianMTModel.from_pretrained(source).eval()
         self._tokenizer: Any = transformers.MarianTokenizer.from_pretrained(source)

@@ -178,12 +178,24 @@ def read_file(path: Path) -> bytes:
         >>> read_file(Path("runs/demo/joint.model"))[:1]
         b'\\n'
     """
+    require_file(path)
+    return path.read_bytes()
+
+
+def require_file(path: Path) -> None:
+    """Requires a file that a checkpoint must have.
+
+    Raises:
+        ValueError: If it is not there.
+
+    Example:
+        >>> require_file(Path("runs/demo/joint.model"))
+    """
     if not path.is_file():
         raise ValueError(
             f"`source` must be a folder with {path.name}; copy the whole of it. Received: "
             f"{path.parent}, which holds {', '.join(sorted(p.name for p in path.parent.glob('*')))}"
         )
-    return path.read_bytes()
 
 
 def _parse(model: bytes) -> Any:

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.config import TransformerConfig
 from keras_transformer.importing.tensors import Floats
 from keras_transformer.models.transformer import Transformer
 
@@ -118,6 +119,47 @@ def norms(layer: Any) -> Iterator[tuple[keras.layers.LayerNormalization, str]]:
     for part in ("self_attention", "cross_attention", "feed_forward"):
         if hasattr(layer, part):
             yield getattr(layer, f"{part}_residual").norm, part
+
+
+def require_sizes(config: TransformerConfig, weights: Weights) -> None:
+    """Compares a model with its weights before memory is taken for it.
+
+    A configuration of a few bytes may tell of a model that no machine has the memory for.
+
+    Args:
+        config: The checkpoint's configuration.
+        weights: The checkpoint's.
+
+    Raises:
+        ValueError: If weights are missing or of another shape, or positions are too many.
+    """
+    if config.positions != "learned" and config.max_length > _MOST_POSITIONS:
+        raise ValueError(
+            f"`source` must have at most {_MOST_POSITIONS:,} positions; mend its configuration. "
+            f"Received: {config.max_length:,}"
+        )
+    width = config.d_model
+    sizes = (
+        ("source", config.source_vocab_size or config.vocab_size),
+        ("target", config.vocab_size),
+    )
+    for side, size in sizes:
+        rows = len(weights.embedding(side, width))
+        if rows != size:
+            raise ValueError(
+                f"`source` must have the {size} pieces of the {side} that its configuration tells; "
+                f"these files do not belong together. Received: {rows}"
+            )
+    for stack, layers in zip(STACKS, (config.num_layers, config.decoder_layers), strict=True):
+        for i in range(layers):
+            weights.linear(stack, i, "feed_forward/inner", (width, config.d_ff))
+            for part, size in (("query", config.head_key_dim), ("value", config.head_value_dim)):
+                shape = width, config.num_heads * size
+                weights.linear(stack, i, f"self_attention/{part}", shape)
+
+
+# Of a table that is computed, and so in no file: a thousand pages.
+_MOST_POSITIONS = 2**16
 
 
 def fill(model: Transformer, weights: Weights) -> None:

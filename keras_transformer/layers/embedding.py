@@ -69,7 +69,11 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.bias = None
         if self.output_bias:
-            self.bias = self.add_weight(shape=(self.vocab_size,), initializer="zeros", name="bias")
+            # Not rounded in a call, as it is not where decoding takes the kernel at hand: logits
+            # are float32 in both.
+            self.bias = self.add_weight(
+                shape=(self.vocab_size,), initializer="zeros", autocast=False, name="bias"
+            )
 
     def call(self, x: Tensor, reverse: bool = False) -> Tensor:
         if reverse:

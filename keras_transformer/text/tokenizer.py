@@ -87,7 +87,7 @@ class SubwordTokenizer(tf.Module):
         try:
             return cls(
                 Path(path).read_bytes(),
-                segmentation.read_bytes() if segmentation.is_file() else None,
+                segmentation.read_bytes() if segmentation and segmentation.is_file() else None,
             )
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from error
@@ -95,11 +95,23 @@ class SubwordTokenizer(tf.Module):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the SentencePiece model; the file appears whole or not at all.
 
-        What cuts the text, if that is another model, is written before, with the suffix `.spm`.
+        What cuts the text, if that is another model, is written before, with the suffix `.spm`; one
+        that was there goes away if it is not.
+
+        Raises:
+            ValueError: If `path` has that suffix itself, and another model cuts the text.
         """
+        beside = _segmentation_beside(path)
         if self.segmentation is not None:
-            write_atomically(_segmentation_beside(path), self.segmentation)
+            if beside is None:
+                raise ValueError(
+                    "`path` must not end with .spm, as the file of what cuts the text does; take "
+                    f"another suffix, such as .model. Received: {os.fspath(path)}"
+                )
+            write_atomically(beside, self.segmentation)
         write_atomically(path, self.model)
+        if self.segmentation is None and beside is not None:
+            beside.unlink(missing_ok=True)  # `load` would cut text by it.
 
     @property
     def pieces(self) -> list[str]:
@@ -233,8 +245,10 @@ def _in_graph(model: bytes, **options: Any) -> Any:
     return tokenizer
 
 
-def _segmentation_beside(path: str | os.PathLike[str]) -> Path:
-    return Path(path).with_suffix(".spm")
+def _segmentation_beside(path: str | os.PathLike[str]) -> Path | None:
+    """Returns where the model that cuts text is; None beside a file that has its name."""
+    beside = Path(path).with_suffix(".spm")
+    return None if beside == Path(path) else beside
 
 
 def _processor(model: bytes, argument: str = "model") -> Any:

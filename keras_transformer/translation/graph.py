@@ -357,7 +357,8 @@ class TranslationGraph:
 
     def _split(self, text: tf.Tensor) -> Pieces:
         lines = split_lines(_seen(text))
-        tags, tokens = self.tags.cut_off(self.source_tokenizer.tokenize(_seen(lines.text)))
+        tokens = self.source_tokenizer.tokenize(_seen(lines.text))
+        tags, tokens = self.tags.cut_off(tokens, lines.owners)
         most = self.max_length - self.tags.length
         pieces, of_line = split_into_pieces(
             tokens, most, self._boundaries, self.config.split_sentences

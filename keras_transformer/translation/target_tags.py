@@ -45,15 +45,19 @@ class TargetTags:
         """Tokens that a tag takes of each piece: 1, or 0 without tags."""
         return len(self.default)
 
-    def cut_off(self, tokens: tf.RaggedTensor) -> tuple[tf.Tensor | None, tf.RaggedTensor]:
-        """Parts texts from their tags.
+    def cut_off(
+        self, tokens: tf.RaggedTensor, owners: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor | None, tf.RaggedTensor]:
+        """Parts lines from their tags.
 
         Args:
-            tokens: int32 ragged `[batch, (tokens)]`, each row ending with eos.
+            tokens: int32 ragged `[lines, (tokens)]`, each row ending with eos.
+            owners: The text that each line belongs to, int64 `[lines]`, in order; None for a text
+                a line.
 
         Returns:
-            The tag of each, its own or the default, int32 `[batch, 1]`, or None without tags; and
-            the rest.
+            The tag of each, its own, that of the first line of its text, or the default, int32
+            `[lines, 1]`, or None without tags; and the rest.
         """
         if not self.default:
             return None, tokens
@@ -65,7 +69,11 @@ class TargetTags:
         kept = tf.boolean_mask(tokens.flat_values, ~(is_first & tf.gather(own, rows)))
         lengths = tokens.row_lengths() - tf.cast(own, tf.int64)
         rest = tf.RaggedTensor.from_row_lengths(kept, lengths, validate=False)
-        return tf.where(own, first, self.default)[:, None], rest
+        tags = tf.where(own, first, self.default)
+        if owners is not None:
+            # A text asks once, at its start, and a model is told anew with each line.
+            tags = tf.where(own, tags, tf.gather(tags, tf.searchsorted(owners, owners)))
+        return tags[:, None], rest
 
     def put_before(
         self, tags: tf.Tensor | None, tokens: tf.RaggedTensor, owners: tf.Tensor | None = None

@@ -9,9 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+import yaml
 from marian_files import write_marian
 
+from keras_transformer.commands.main import main
+from keras_transformer.importing.marian import read_marian
 from keras_transformer.importing.runs import import_run
+from keras_transformer.importing.source import open_source
+from keras_transformer.importing.verification import require_verifiable
 
 
 @pytest.fixture
@@ -171,3 +176,156 @@ def test_languages(folder, marian_models, tmp_path):
     with pytest.raises(ValueError, match="one of those that the model knows: nds, fra, deu"):
         import_run(multilingual, tmp_path / "run", target_language="xx")
     assert not (tmp_path / "run").exists()
+
+
+def test_vocabularies_that_no_file_tells_apart(tmp_path, models):
+    """In the order of the alphabet, the target's may come first."""
+    write_marian(tmp_path / "marian", models, separate=True)
+    (tmp_path / "marian" / "decoder.yml").unlink()
+    refused(
+        tmp_path / "marian", ValueError, r"decoder\.yml that lists.*vocab\.src\.yml, vocab\.trg"
+    )
+
+
+def test_one_vocabulary_and_no_options_of_the_decoder(tmp_path, models):
+    write_marian(tmp_path / "marian", models)
+    (tmp_path / "marian" / "decoder.yml").unlink()
+    run = import_run(tmp_path / "marian", tmp_path / "run", "en", "de")
+    assert run.config.model.source_vocab_size is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocabs": []}, r"name vocabularies of one source.*decoder\.yml.*Received: none"),
+        ({"vocabs": [1, 2]}, "name vocabularies of one source.*Received: 1, 2"),
+        ({"models": []}, "name one model.*Received: none"),
+        ({"models": ["a.npz", "b.npz"]}, r"ensemble one by one. Received: a\.npz, b\.npz"),
+        ({"models": "model.npz"}, "must tell models"),
+        ({"beam-size": "6"}, "beam-size of the type int.*Received: '6'"),
+        ({"normalize": "yes"}, "normalize of the type float.*Received: 'yes'"),
+        ({"max-length": [60]}, r"max-length of the type int.*Received: \[60\]"),
+    ],
+)
+def test_options_of_marians_decoder_of_other_types(changes, message, tmp_path, models):
+    write_marian(tmp_path / "marian", models)
+    path = tmp_path / "marian" / "decoder.yml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+    refused(tmp_path / "marian", ValueError, message)
+
+
+def test_an_option_that_is_null_is_not_told(tmp_path, models):
+    write_marian(tmp_path / "marian", models)
+    path = tmp_path / "marian" / "decoder.yml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "beam-size": None}))
+    assert read_marian(tmp_path / "marian").decoding.beam_size == 12
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_beams": "4"}, "num_beams of the type int.*Received: '4'"),
+        ({"num_beams": True}, "num_beams of the type int.*Received: True"),
+        ({"max_length": 8.5}, "max_length of the type int"),
+        ({"length_penalty": []}, "length_penalty of the type float"),
+        ({"bad_words_ids": [3]}, r"lists of ids for bad_words_ids.*Received: \[3\]"),
+        ({"bad_words_ids": 3}, "bad_words_ids of the type list"),
+        ({"do_sample": 1}, "do_sample of the type bool"),
+    ],
+)
+def test_options_of_generate_of_other_types(changes, message, folder):
+    change_json(folder / "generation_config.json", **changes)
+    refused(folder, ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dropout": "0.1"}, "dropout of the type float"),
+        ({"d_model": True}, "must tell d_model"),
+        ({"tie_word_embeddings": "yes"}, "tie_word_embeddings of the type bool"),
+        ({"activation_function": ["relu"]}, "activation_function 'relu' or"),
+        ({"keras_transformer": [1]}, "remove `keras_transformer` from its config.json"),
+        ({"keras_transformer": {"d_model": "16"}}, "remove `keras_transformer`"),
+        ({"keras_transformer": {"d_model": 10**12}}, "remove `keras_transformer`"),
+    ],
+)
+def test_options_of_a_model_of_other_types(changes, message, folder):
+    change_json(folder / "config.json", **changes)
+    refused(folder, ValueError, message)
+
+
+def test_other_types_in_vocabulary_and_tokenizer(folder):
+    change_json(folder / "tokenizer_config.json", source_lang=1)
+    refused(folder, ValueError, "source_lang of the type str")
+    change_json(folder / "tokenizer_config.json", source_lang="en", unk_token={"content": 7})
+    refused(folder, ValueError, "content of the type str")
+    change_json(folder / "tokenizer_config.json", unk_token=...)
+    change_json(folder / "vocab.json", more="7")
+    refused(folder, ValueError, "whole numbers for ids.*Received: '7'")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"encoder_ffn_dim": 10**9, "decoder_ffn_dim": 10**9}, "in the shape"),
+        ({"d_model": 10**9}, "in the shape"),
+        ({"encoder_layers": 10**9}, r"weights model\.encoder\.layers\.2"),
+        ({"max_position_embeddings": 10**12}, "at most 65,536 positions"),
+    ],
+)
+def test_sizes_for_which_no_machine_has_the_memory(changes, message, folder, monkeypatch):
+    def build(config):
+        raise AssertionError("no model is made before its weights are known to be there")
+
+    monkeypatch.setattr("keras_transformer.importing.runs.Transformer", build)
+    change_json(folder / "config.json", **changes)
+    refused(folder, ValueError, message)
+
+
+def test_zips_of_odd_entries(tmp_path, models):
+    """The folder itself as an entry; a stream that is broken; more zeros than a disk holds."""
+    write_marian(tmp_path / "marian", models)
+    path = tmp_path / "marian.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("./", "")
+        for file in sorted((tmp_path / "marian").iterdir()):
+            archive.write(file, file.name)
+        start = archive.getinfo("decoder.yml").header_offset + 30 + len("decoder.yml")
+    with open_source(path) as checkpoint:
+        assert checkpoint.config.num_layers == 2
+    content = bytearray(path.read_bytes())
+    content[start : start + 4] = b"\xff\xff\xff\xff"
+    path.write_bytes(content)
+    refused(path, ValueError, "a whole zip; copy it anew")
+
+
+def test_a_zip_that_would_fill_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_transformer.importing.source._ALWAYS", 1000)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.npz", bytes(1_000_000))
+    refused(tmp_path / "a.zip", ValueError, "a zip of at most .*Received: 1,000,000 bytes")
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "message"),
+    [
+        (None, FileNotFoundError, "`lines` must be a file of text"),
+        (b" \n\n", ValueError, "which has no text"),
+        (b"\xff\n", ValueError, "`lines` must be a file in UTF-8"),
+    ],
+)
+def test_a_verification_that_cannot_be_is_told_first(lines, error, message, folder, tmp_path):
+    path = tmp_path / "lines.en"
+    if lines is not None:
+        path.write_bytes(lines)
+    arguments = ["--output", str(tmp_path / "run"), "--verify", str(path), "--traceback"]
+    with pytest.raises(error, match=message):
+        main(["import", str(folder), *arguments])
+    assert not (tmp_path / "run").exists()
+
+
+def test_marians_own_files_are_not_verified(tmp_path, models):
+    write_marian(tmp_path / "marian", models)
+    with pytest.raises(ValueError, match="leave --verify out"):
+        require_verifiable(tmp_path / "marian", __file__)

@@ -1,5 +1,6 @@
 """Imported models do what transformers does with them; what it said is in the archive."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,7 +9,15 @@ import tensorflow as tf
 from make_marian_models import KINDS, LINES, MOST_TOKENS, lines_of
 from thorough import number
 
+from keras_transformer.commands.main import main
+from keras_transformer.commands.train import parse_training_command
+from keras_transformer.data.corpora import Corpus
 from keras_transformer.decoding.scoring import shift_right
+from keras_transformer.export.opening import open_translator
+from keras_transformer.tasks import task_of
+from keras_transformer.tasks.translation.validation import TranslationValidation
+from keras_transformer.training.preparation import open_or_prepare
+from keras_transformer.training.strategy import ONE_DEVICE
 from keras_transformer.translation.opening import open_runs
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -82,6 +91,9 @@ def test_verification(kind, imported, marian_models, tmp_path):
     from keras_transformer.importing.verification import verify
 
     lines = tmp_path / "lines.en"
+    lines.write_text("dog " * 500, "utf-8")
+    with pytest.raises(ValueError, match=r"at most 64 tokens.*Received: 1 in .*all longer"):
+        verify(imported(kind).run, marian_models / kind, lines)
     lines.write_text("\n".join(line for line in LINES if "\t" not in line), "utf-8")
     run = imported(kind).run
     told = verify(run, marian_models / kind, lines)
@@ -90,3 +102,59 @@ def test_verification(kind, imported, marian_models, tmp_path):
     other = "opus_mt" if kind == "separate" else "tc_big"
     with pytest.raises(ValueError, match="do not use it"):
         verify(run, marian_models / other, lines)
+
+
+def test_a_tag_is_for_the_whole_text(imported):
+    run = imported("multilingual").run
+    tags, graph = run.source_tokenizer.tags, open_runs(run).graph
+    pieces = graph._split(tf.constant([">>deu<< A dog.\nA cat.\n", "A dog.\nA cat.", "\n"]))
+    firsts = [ids[0] for ids in pieces.ids.to_list()]
+    assert firsts == [tags["deu"]] * 2 + [tags["fra"]] * 2
+
+
+def test_what_begins_with_it_searches_as_it_does(imported, tmp_path):
+    """But for what is asked for; and goes on by the same command."""
+    start = imported("multilingual").run
+    for given, expected in (
+        ([], start.config.decoding),
+        (
+            ["--decoding.beam_size=2"],
+            dataclasses.replace(start.config.decoding, beam_size=2),
+        ),
+    ):
+        output, config, _, init_from, choices = parse_training_command(
+            [
+                *(f"--output={tmp_path / f'run{len(given)}'}", f"--init-from={start.path}"),
+                *("--data.train=phrasebook:train:300", *given),
+            ]
+        )
+        for _ in range(2):
+            run = open_or_prepare(task_of(config), output, config, ONE_DEVICE, init_from, choices)
+            assert run.config.decoding == expected
+
+
+def test_a_language_that_is_left_open_is_told_before_the_training(imported):
+    run = imported("multilingual").run
+    decoding = dataclasses.replace(run.config.decoding, target_language=None)
+    config = dataclasses.replace(run.config, decoding=decoding)
+    corpus = Corpus("pairs", lambda: iter([("The dog.", "Der Hund.")]))
+    with pytest.raises(ValueError, match=r"`target_language` must be one of .*Received: None"):
+        TranslationValidation(dataclasses.replace(run, config=config), corpus)
+    # Where nothing is translated, nothing has to be known.
+    validation = dataclasses.replace(config.validation, bleu_sentences=0)
+    config = dataclasses.replace(config, validation=validation)
+    TranslationValidation(dataclasses.replace(run, config=config), corpus)
+
+
+def test_exports_of_a_run_without_a_default_language(marian_models, tmp_path, capsys):
+    folder = marian_models / "multilingual"
+    main(["import", str(folder), "--output", str(tmp_path / "run")])
+    arguments = ["export", str(tmp_path / "run"), "--target_language", "nds"]
+    main([*arguments, "--format", "ctranslate2", "--output", str(tmp_path / "engine")])
+    # It is the export's own, and still may be another one.
+    for options, language in (({}, "nds"), ({"target_language": "fra"}, "fra")):
+        graph = open_translator(tmp_path / "engine", options=options)._graph
+        assert graph.tags.default == [graph.source_tokenizer.tags[language]]
+    capsys.readouterr()
+    main([*arguments, "--format", "huggingface", "--output", str(tmp_path / "hub")])
+    assert "begin each with one, as in '>>nds<< A dog.'" in capsys.readouterr().out

@@ -87,6 +87,24 @@ def test_in_files(tokenizer, tmp_path):
         assert again.tokenize(LINES).to_list() == tokenizer.tokenize(LINES).to_list()
 
 
+def test_what_cut_the_text_before_goes_with_its_vocabulary(tokenizer, tmp_path):
+    ours = SubwordTokenizer.train(["the cat sat", "a dog"], 20)
+    path = tmp_path / "source.model"
+    tokenizer.save(path)
+    ours.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["source.model"]
+    assert SubwordTokenizer.load(path).segmentation is None
+
+
+def test_a_model_that_is_called_as_what_cuts_text(tokenizer, tmp_path):
+    ours = SubwordTokenizer.train(["the cat sat", "a dog"], 20)
+    ours.save(tmp_path / "mine.spm")
+    again = SubwordTokenizer.load(tmp_path / "mine.spm")
+    assert (again.model, again.segmentation) == (ours.model, None)
+    with pytest.raises(ValueError, match=r"must not end with \.spm"):
+        tokenizer.save(tmp_path / "source.spm")
+
+
 def test_in_tflite(tokenizer):
     """But for tags, and for characters that the segmentation does not know."""
     lite = LiteTokenizer(tokenizer, max_length=16)

@@ -69,3 +69,14 @@ def test_scaled_vectors_start_with_unit_variance():
     vectors = to_numpy(embedding(np.arange(4000)[None]))
     assert vectors.std() == pytest.approx(1.0, rel=0.02)
     assert matrix.std() == pytest.approx(D_MODEL**-0.5, rel=0.02)
+
+
+@every_policy
+def test_the_bias_of_the_logits_is_not_rounded(policy):
+    """Neither in a call nor with a kernel at hand, so that both give the same."""
+    embedding = TokenEmbedding(V, D_MODEL, output_bias=True, dtype=policy)
+    embedding.build()
+    bias = np.linspace(1.0, 1.1, V, dtype="float32")
+    embedding.bias.assign(bias)
+    logits = embedding(ops.zeros((1, 1, D_MODEL), embedding.compute_dtype), reverse=True)
+    np.testing.assert_array_equal(to_numpy(logits)[0, 0], bias)

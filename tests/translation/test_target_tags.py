@@ -57,3 +57,13 @@ def test_without_tags_nothing_changes():
 def test_languages_that_there_are_not(tokenizer, language, message):
     with pytest.raises(ValueError, match=message):
         TargetTags(tokenizer, language)
+
+
+def test_the_tag_of_a_text_is_that_of_all_its_lines():
+    """Unless a line asks for itself."""
+    tags = TargetTags(TOKENIZER, "deu")
+    lines = [[4, 9, 3], [9, 3], [5, 9, 3], [9, 3], [9, 3], [4, 3], [9, 3]]
+    owners = tf.constant([0, 0, 0, 0, 1, 2, 2], tf.int64)
+    given, rest = tags.cut_off(tf.ragged.constant(lines, tf.int32), owners)
+    assert given.numpy().ravel().tolist() == [4, 4, 5, 4, 5, 4, 4]
+    assert rest.to_list() == [[9, 3]] * 5 + [[3], [9, 3]]
