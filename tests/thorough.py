@@ -4,5 +4,5 @@ import os
 
 
 def number(usual, thorough):
-    """Returns how many examples or calls a test makes."""
+    """Returns how many examples or calls a test makes, or which cases it has."""
     return thorough if os.environ.get("KERAS_TRANSFORMER_THOROUGH") else usual

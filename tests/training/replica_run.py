@@ -166,9 +166,8 @@ def main():
     for optimize in (sgd, adam):
         name = optimize.__name__
         results[f"{name} replicas"] = fit(several, optimize)
-    if devices == 4:
-        options = {"number": 5, "micro_batches": 2, "change": weighted}
-        results["sgd weighted"] = fit(several, sgd, **options)
+    options = {"number": 5, "micro_batches": 2, "change": weighted}
+    results["sgd weighted"] = fit(several, sgd, **options)
     if devices == 2:
         results["sgd repeated"] = fit(one, sgd, kind=Plain, number=5, change=repeated)
         results["shown by two"] = shown(several, [(0, ROWS), (ROWS, ROWS)])
@@ -181,7 +180,7 @@ def main():
         results["xla"] = [np.array(refused(several))]
         results["masks differ"] = [np.array(masks_differ(several))]
         for precision in ("mixed_float16", "mixed_bfloat16"):
-            for replicas in (one, several):
+            for replicas in thorough.number((several,), (one, several)):
                 name = f"{precision} {replicas.local}"
                 results[name] = fit(replicas, adam, number=MANY, precision=precision)
     arrays = {

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import thorough
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).parent / "replica_run.py"
+# Two of unlike shares show what four do.
+DEVICES = thorough.number([2], [2, 4])
 
 
 class Results:
@@ -37,10 +40,10 @@ def results(tmp_path_factory):
         assert done.returncode == 0, done.stderr
         return Results(path)
 
-    return {2: run(2), 4: run(4)}
+    return {devices: run(devices) for devices in DEVICES}
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", DEVICES)
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_replicas_equal_keras_on_the_joined_batch(results, replicas, optimizer):
     """SGD with clipping, so that a norm taken before the reduction would show."""
@@ -63,10 +66,11 @@ def test_xla_on_two_cpu_devices_is_refused(results):
     assert str(message).endswith("Received: jit_compile=True on 2 replicas")
 
 
-def test_weights_of_pairs_on_replicas_with_micro_batches(results):
+@pytest.mark.parametrize("replicas", DEVICES)
+def test_weights_of_pairs_on_replicas_with_micro_batches(results, replicas):
     """Against Keras's step on one device, with pairs as often as their weights say."""
     expected = results[2]["sgd repeated"][:-1]
-    found = results[4]["sgd weighted"][:-1]
+    found = results[replicas]["sgd weighted"][:-1]
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
@@ -85,7 +89,7 @@ def test_metrics_are_shown_as_of_all_replicas_at_each_step(results):
 
 
 @pytest.mark.parametrize("precision", ["mixed_float16", "mixed_bfloat16"])
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", thorough.number([2], [1, 2]))
 def test_many_steps_in_half_precision(results, precision, replicas):
     """Finite, and as good as float32 on data that has nothing but token frequencies to learn."""
     *weights, loss = results[2][f"{precision} {replicas}"]

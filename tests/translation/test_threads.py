@@ -17,7 +17,7 @@ from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
 from keras_transformer.translation.translator import Translator
 
-REQUESTS, WARMUP, THREADS = thorough.number(2_000, 5_000), 500, 4
+REQUESTS, WARMUP, THREADS = thorough.number(1_000, 5_000), 500, 4
 
 
 def resident_bytes():
