@@ -366,8 +366,9 @@ class HardAlignment(OneHotAlignment):
             real = ops.cast(ops.any(query_mask, axis=-1), "float32")
         sentences = ops.sum(real)
         mean = ops.divide_no_nan(ops.sum(log_likelihood * real), sentences)
-        moved = self.baseline_momentum * self.baseline + (1.0 - self.baseline_momentum) * mean
-        self.baseline.assign(ops.where(sentences > 0.0, moved, self.baseline))
+        before = ops.convert_to_tensor(self.baseline)
+        moved = self.baseline_momentum * before + (1.0 - self.baseline_momentum) * mean
+        self.baseline.assign(ops.where(sentences > 0.0, moved, before))
 
     def get_config(self) -> dict[str, Any]:
         return {
