@@ -72,6 +72,29 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def written_once(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Passes over what goes wrong in writing a file or folder that another process has written.
+
+    Of use where several write the same, and it is no matter who comes first.
+
+    Args:
+        path: What is written in the block.
+
+    Raises:
+        OSError: The block's own, if there is no `path` after it.
+
+    Example:
+        >>> with written_once("shard"), atomic_directory("shard") as folder:
+        ...     (folder / "ids").write_bytes(b"...")
+    """
+    try:
+        yield
+    except OSError:
+        if not Path(path).exists():
+            raise
+
+
 def require_local(path: str | os.PathLike[str], argument: str) -> None:
     """Checks that what is to be written has its place in a file system of this machine.
 

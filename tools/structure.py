@@ -21,7 +21,7 @@ LONGEST_FUNCTION = 50
 # face, and the formats of other toolkits, which have Transformers alone here.
 TRANSFORMER_PLACES = (
     *("models/", "__init__.py", "importing/"),
-    *("export/ctranslate2.py", "export/huggingface.py"),
+    *("export/ctranslate2.py", "export/huggingface.py", "export/one_transformer.py"),
 )
 
 

@@ -10,6 +10,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
     add_checkpoint_option,
+    add_corpora_argument,
     add_decoding_options,
     add_model_argument,
     given_decoding_options,
@@ -31,12 +32,8 @@ _SAMPLES = 1000
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     add_model_argument(parser, ", or a file of stored translations")
-    parser.add_argument(
-        "corpus",
-        metavar="CORPUS",
-        nargs="+",
-        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files. "
-        "Systems that stand before the first corpus are compared with MODEL.",
+    add_corpora_argument(
+        parser, " Systems that stand before the first corpus are compared with MODEL."
     )
     parser.add_argument(
         "--tokenize",

@@ -41,13 +41,19 @@ def add_run_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="The run directory that train.py wrote.")
 
 
-def add_corpora_argument(parser: argparse.ArgumentParser) -> None:
-    """Adds one or more corpora."""
+def add_corpora_argument(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """Adds one or more corpora.
+
+    Args:
+        parser: Gets them.
+        more: What else is said of them.
+    """
     parser.add_argument(
         "corpus",
         metavar="CORPUS",
         nargs="+",
-        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files.",
+        help="phrasebook:SPLIT, tfds:NAME:SPLIT, FILE.tsv or the prefix of two parallel files."
+        + more,
     )
 
 

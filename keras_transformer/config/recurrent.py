@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from keras_transformer.config.checks import require, require_fraction, require_positive
+from keras_transformer.config.checks import preset_of, require, require_fraction, require_positive
 
 Attention = Literal["bahdanau", "luong", "none"]
 Cell = Literal["gru", "lstm"]
@@ -114,10 +114,7 @@ class RecurrentConfig:
             >>> RecurrentConfig.preset("rnn_bahdanau", vocab_size=4000).attention
             'bahdanau'
         """
-        if name not in RECURRENT_PRESETS:
-            known = ", ".join(RECURRENT_PRESETS)
-            raise ValueError(f"`preset` must be one of {known}. Received: {name!r}")
-        return cls(**{**RECURRENT_PRESETS[name], **overrides})
+        return cls(**{**preset_of(RECURRENT_PRESETS, name), **overrides})
 
     @classmethod
     def of(cls, config: "RecurrentConfig | Mapping[str, Any]") -> "RecurrentConfig":

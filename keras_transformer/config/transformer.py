@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from keras_transformer.config.checks import require, require_fraction, require_positive
+from keras_transformer.config.checks import preset_of, require, require_fraction, require_positive
 
 Positions = Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_t2t", "learned", "none"]
 
@@ -129,9 +129,7 @@ class TransformerConfig:
             >>> TransformerConfig.preset("tiny", vocab_size=4000).d_model
             128
         """
-        if name not in PRESETS:
-            raise ValueError(f"`preset` must be one of {', '.join(PRESETS)}. Received: {name!r}")
-        return cls(**{**PRESETS[name], **overrides})
+        return cls(**{**preset_of(PRESETS, name), **overrides})
 
     @classmethod
     def of(cls, config: "TransformerConfig | Mapping[str, Any]") -> "TransformerConfig":

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from keras_transformer.export.metadata import write_metadata
+from keras_transformer.export.one_transformer import one_transformer
 from keras_transformer.export.versions import version_path
+from keras_transformer.extras import needed
 from keras_transformer.files import atomic_directory
 from keras_transformer.layers.positional_encoding import sinusoidal_table
 from keras_transformer.models import Transformer
@@ -75,16 +77,8 @@ def export_ctranslate2(
     Reference:
         https://opennmt.net/CTranslate2/
     """
-    if len(translator.models) > 1:
-        raise ValueError(
-            f"CTranslate2 has no ensembles; export one model. Received: {len(translator.models)}"
-        )
-    [model] = translator.models
-    if not isinstance(model, Transformer):
-        raise ValueError(
-            "CTranslate2 runs Transformers alone of the models here; export to another format. "
-            f"Received: a {type(model).__name__}"
-        )
+    reason = "CTranslate2 runs Transformers alone of the models here"
+    model = one_transformer(translator, "CTranslate2", reason)
     path = version_path(directory, version, "ctranslate2")
     specification = _model_specification(model)
     source, target = translator.source_tokenizer, translator.target_tokenizer
@@ -144,13 +138,8 @@ def _model_specification(model: Transformer) -> Any:
 
 
 def _import_specs() -> Any:
-    try:
+    with needed("Export to CTranslate2", "ctranslate2", "ctranslate2"):
         from ctranslate2 import specs
-    except ImportError as error:
-        raise ImportError(
-            "Export to CTranslate2 needs the ctranslate2 package: "
-            "pip install 'keras_transformer[ctranslate2]'"
-        ) from error
     return specs
 
 

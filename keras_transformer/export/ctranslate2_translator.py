@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras_transformer.config import DecodingConfig
 from keras_transformer.decoding import Hypotheses
 from keras_transformer.export.metadata import read_metadata
+from keras_transformer.extras import needed
 from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
@@ -124,7 +125,7 @@ class _EngineGraph(TranslationGraph):
         super().__init__([model], source_tokenizer, target_tokenizer, config, StoredWeights([]))
         self._engine = engine
         self._pieces = source_tokenizer.pieces, target_tokenizer.pieces
-        self._ids = {piece: i for i, piece in enumerate(target_tokenizer.pieces)}
+        self._ids = target_tokenizer.ids
 
     def _search(
         self, source: tf.Tensor, prefix: None = None, n: int | None = None, **limits: tf.Tensor
@@ -197,11 +198,6 @@ def _padded(rows: Sequence[Sequence[Any]], dtype: Any, length: int | None = None
 
 
 def _open(folder: Path) -> Any:
-    try:
+    with needed("Running a CTranslate2 model", "ctranslate2", "ctranslate2"):
         import ctranslate2
-    except ImportError as error:
-        raise ImportError(
-            "Running a CTranslate2 model needs the ctranslate2 package: "
-            "pip install 'keras_transformer[ctranslate2]'"
-        ) from error
     return ctranslate2.Translator(str(folder))

@@ -17,7 +17,9 @@ import numpy as np
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.export.metadata import write_metadata
+from keras_transformer.export.one_transformer import one_transformer
 from keras_transformer.export.versions import version_path
+from keras_transformer.extras import needed
 from keras_transformer.files import atomic_directory
 from keras_transformer.importing.huggingface import (
     ACTIVATIONS,
@@ -78,13 +80,8 @@ def export_huggingface(
             f"`quantization` must be None for Hugging Face. Received: {quantization!r}"
         )
     model = _model_of(translator)
-    try:
+    with needed("Export to Hugging Face", "safetensors", "huggingface"):
         from safetensors.numpy import save_file
-    except ImportError as error:
-        raise ImportError(
-            "Export to Hugging Face needs the safetensors package: "
-            "pip install 'keras_transformer[huggingface]'"
-        ) from error
     path = version_path(directory, version, "huggingface")
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     with atomic_directory(path) as folder:
@@ -98,16 +95,7 @@ def export_huggingface(
 
 def _model_of(translator: Translator) -> Transformer:
     """Returns the model if Marian has such a one."""
-    if len(translator.models) > 1:
-        raise ValueError(
-            f"Hugging Face has no ensembles; export one model. Received: {len(translator.models)}"
-        )
-    [model] = translator.models
-    if not isinstance(model, Transformer):
-        raise ValueError(
-            "A MarianMTModel is a Transformer; export to another format. Received: a "
-            f"{type(model).__name__}"
-        )
+    model = one_transformer(translator, "Hugging Face", "A MarianMTModel is a Transformer")
     config, width = model.config, model.config.d_model // model.config.num_heads
     for name, expected, fits in (
         ("norm_first", "False", not config.norm_first),
@@ -256,7 +244,7 @@ def marian_options(config: TransformerConfig) -> dict[str, Any]:
 def _generation_options(translator: Translator) -> dict[str, Any]:
     """Returns the options of the search that `generate` has; the start counts as a token there."""
     config = translator.config
-    ids = {piece: i for i, piece in enumerate(translator.target_tokenizer.pieces)}
+    ids = translator.target_tokenizer.ids
     banned = [PAD_ID, BOS_ID, *(ids[piece] for piece in config.banned_pieces)]
     # Sampling takes no beam here, and there one that it draws into.
     sampling = {"do_sample": True, "num_beams": 1}
@@ -285,7 +273,7 @@ def _write_tokenizers(
 ) -> None:
     names, separate = ["vocab.json", "target_vocab.json"], config.source_vocab_size is not None
     for tokenizer, name in zip(tokenizers, names[: 1 + separate], strict=False):
-        _write_json(folder / name, {piece: i for i, piece in enumerate(tokenizer.pieces)})
+        _write_json(folder / name, tokenizer.ids)
     for tokenizer, side in zip(tokenizers, ("source", "target"), strict=True):
         (folder / f"{side}.spm").write_bytes(tokenizer.segmentation or tokenizer.model)
     pieces, languages = tokenizers[1].pieces, translator.origin.get("languages", {})

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.signatures import signature_definitions
+from keras_transformer.extras import needed
 from keras_transformer.files import write_atomically
 from keras_transformer.translation.translator import Translator
 
@@ -92,14 +93,9 @@ def _check_name(name: str) -> str:
 
 
 def _import_apis() -> Any:
-    try:
+    with needed("Export for TensorFlow Serving", "tensorflow-serving-api", "serving"):
         from tensorflow_serving import apis
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Export for TensorFlow Serving needs the tensorflow-serving-api package: "
-            "pip install 'keras_transformer[serving]'"
-        ) from error
     return apis
 
 

@@ -54,8 +54,8 @@ class LiteTokenizer:
         self._pieces = fast(segmentation)
         self._ids = None
         if tokenizer.segmentation is not None:
-            numbers = {piece: number for number, piece in enumerate(tokenizer.pieces)}
-            ids = [numbers.get(piece.piece, UNK_ID) for piece in proto.pieces]
+            known = tokenizer.ids
+            ids = [known.get(piece.piece, UNK_ID) for piece in proto.pieces]
             self._ids = np.array(ids, np.int32)
         self._merges = None
         if proto.trainer_spec.model_type == proto.trainer_spec.BPE:

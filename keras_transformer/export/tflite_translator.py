@@ -11,6 +11,7 @@ import numpy as np
 from keras_transformer.config import DecodingConfig
 from keras_transformer.console import progress_bar
 from keras_transformer.export.tflite import IDS_MODEL, TEXT_MODEL
+from keras_transformer.extras import needed
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.in_batches import encode
 from keras_transformer.translation.lines import translate_by_lines
@@ -128,13 +129,8 @@ def _of_strings(translate: Any, folder: Path) -> Callable[..., Any]:
 
 def _open(path: Path, num_threads: int | None) -> Any:
     """Opens a model that has TF Text's operations."""
-    try:
+    with needed("Running TFLite", "ai-edge-litert", "tflite"):
         from ai_edge_litert.interpreter import InterpreterWithCustomOps
-    except ImportError as error:
-        raise ImportError(
-            "Running TFLite needs the ai-edge-litert package: "
-            "pip install 'keras_transformer[tflite]'"
-        ) from error
     from tensorflow_text import tflite_registrar
 
     return InterpreterWithCustomOps(

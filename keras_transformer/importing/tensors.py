@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from keras_transformer.extras import needed
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -122,13 +124,8 @@ def open_safetensors(path: Path) -> Tensors:
         >>> open_safetensors(Path("model.safetensors")).read("bias", 3).tolist()
         [0.0, 0.0, 0.0]
     """
-    try:
+    with needed(f"Reading {path.name}", "safetensors", "huggingface"):
         from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise ImportError(
-            f"Reading {path.name} needs the safetensors package: "
-            "pip install 'keras_transformer[huggingface]'"
-        ) from error
     with _readable(path, SafetensorError):
         file = safe_open(path, framework="numpy")
         return Tensors(path, file.keys(), file.get_tensor)

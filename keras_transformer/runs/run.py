@@ -167,13 +167,11 @@ def _known(table: Mapping[str, Any], kind: str, name: str, path: Path) -> Any:
     return table[name]
 
 
-def resume_run(
-    path: str | os.PathLike[str], config: RunSections, choices: Choices = ALL_GIVEN
-) -> Run:
-    """Opens a run directory to continue it.
+def resume_run(run: Run, config: RunSections, choices: Choices = ALL_GIVEN) -> Run:
+    """Gives a run the configuration to continue it with.
 
     Args:
-        path: The directory.
+        run: The run as it was made.
         config: The configuration to continue with.
         choices: What of it was asked for; what is open is the run's own.
 
@@ -184,9 +182,8 @@ def resume_run(
         ValueError: If the run was made with another configuration; the message lists what differs.
 
     Example:
-        >>> run = resume_run("runs/demo", config)
+        >>> run = resume_run(open_run("runs/demo"), config)
     """
-    run = open_run(path)
     config = choices.filled(config, run.config)
     if run.init_from is not None:  # Whose decoding it took over.
         config = choices.inherited(config, run.config, "decoding")

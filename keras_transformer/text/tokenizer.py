@@ -68,7 +68,7 @@ class SubwordTokenizer(tf.Module):
             self.tags = MappingProxyType(languages_of_tags(self.pieces))
             _processor(segmentation, "segmentation")
             self._segmenter = _in_graph(segmentation, out_type=tf.string)
-            self._ids = tf.lookup.StaticHashTable(
+            self._id_table = tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
                     tf.constant(self.pieces), tf.range(self.vocab_size)
                 ),
@@ -118,6 +118,11 @@ class SubwordTokenizer(tf.Module):
         """Every piece of the vocabulary, in the order of the ids."""
         return _processor(self.model).id_to_piece(list(range(self.vocab_size)))
 
+    @property
+    def ids(self) -> dict[str, int]:
+        """The id of every piece."""
+        return {piece: number for number, piece in enumerate(self.pieces)}
+
     def tokenize(self, text: tf.Tensor | Sequence[str | bytes]) -> tf.RaggedTensor:
         """Splits strings into ids.
 
@@ -137,7 +142,7 @@ class SubwordTokenizer(tf.Module):
             pieces = tf.concat([given, pieces], axis=1)
         # The kernel tells no shape.
         flat = tf.ensure_shape(pieces.flat_values, [None])
-        ids = pieces.with_flat_values(self._ids.lookup(flat))
+        ids = pieces.with_flat_values(self._id_table.lookup(flat))
         return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
 
     def tokenize_sampled(

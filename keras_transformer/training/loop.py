@@ -206,9 +206,7 @@ def _callbacks(
     if validation is not None:
         scoring = validation.scoring(state.model, state.average, state.stop_if_interrupted)
     score = dict if scoring is None else scoring.score
-    report = ReportProgress(
-        state, training, lambda: batches.epoch_length, scoring, limit=state.limit
-    )
+    report = ReportProgress(state, training, lambda: batches.epoch_length, scoring)
     return [
         TrackProgress(state),
         Throughput(),

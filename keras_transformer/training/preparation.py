@@ -26,10 +26,10 @@ def open_or_prepare(
     """Opens the run, which the chief makes if it is not there."""
     start = None if init_from is None else os.fspath(init_from)
     # Compared before the corpus is read, which can take a while.
-    run = resume_run(output, config, choices) if exists(output) else None
-    if run is not None:
+    made = open_run(output) if exists(output) else None
+    if made is not None:
         # What was open is the run's own from here on, and has not been checked yet.
-        config = run.config
+        config = resume_run(made, config, choices).config
         task.check(config)
     if config.training.jit_compile:
         with replicas.scope():
@@ -37,7 +37,7 @@ def open_or_prepare(
     data = task.fingerprints(config)
     # The chief's on each worker: they must all plan the same.
     sharing = dataclasses.replace(replicas.sharing, worker=0)
-    if replicas.is_chief and run is None:
+    if replicas.is_chief and made is None:
         new = task.prepare(output, config, data, start, choices)
         task.planned(new, choices, sharing).write()
     # The others wait here until it is made.
@@ -47,14 +47,15 @@ def open_or_prepare(
             "`output` must be in a file system that all workers share; the chief has made the run "
             f"there, and worker {replicas.worker} sees none. Received: {output}"
         )
-    run = run or resume_run(output, config, choices)
+    made = made or open_run(output)
+    run = resume_run(made, config, choices)
     require_same_data(run, data)
     if start is not None and start != run.init_from:
         raise ValueError(
             "`output` holds a run that began otherwise; choose another directory or repeat the "
             f"option it was made with. Received: init_from={start!r}, and {run.init_from!r} there"
         )
-    return task.planned(run, choices, sharing, open_run(output).config)
+    return task.planned(run, choices, sharing, made.config)
 
 
 def fitted_to_memory(

@@ -12,7 +12,6 @@ from keras_transformer.config import TrainingConfig
 from keras_transformer.console import is_terminal, say
 from keras_transformer.training.state import TrainingState
 from keras_transformer.training.task import Scoring
-from keras_transformer.training.time_limit import TimeLimit
 
 # Seconds from one line to the next. A log of a day has some 3,000 lines, and a bar moves.
 _IN_A_LOG = 30.0
@@ -34,7 +33,6 @@ class ReportProgress(keras.callbacks.Callback):
         epoch_length: Gives about how many batches an epoch has; None while that is not known.
         scoring: What measures the model, if something does.
         clock: Gives the time in seconds.
-        limit: The time that the training has, if that is limited.
 
     Example:
         >>> report = ReportProgress(state, TrainingConfig())
@@ -48,7 +46,6 @@ class ReportProgress(keras.callbacks.Callback):
         epoch_length: Callable[[], int | None] = lambda: None,
         scoring: Scoring | None = None,
         clock: Callable[[], float] = time.monotonic,
-        limit: TimeLimit | None = None,
     ) -> None:
         super().__init__()
         self.state = state
@@ -56,7 +53,6 @@ class ReportProgress(keras.callbacks.Callback):
         self.epoch_length = epoch_length
         self.scoring = scoring
         self.clock = clock
-        self.limit = limit
         self._is_forecast = False
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -111,8 +107,8 @@ class ReportProgress(keras.callbacks.Callback):
         return max(total, self._batch)
 
     def _left(self, now: float) -> str:
-        if self.limit is not None:
-            return f", {tqdm.format_interval(max(0.0, self.limit.left()))} left in all"
+        if self.state.limit is not None:
+            return f", {tqdm.format_interval(max(0.0, self.state.limit.left()))} left in all"
         total = self._total()
         assert self._first is not None
         first, then = self._first
@@ -125,10 +121,10 @@ class ReportProgress(keras.callbacks.Callback):
         """Says once what the time allows, when it is known how long a step takes."""
         assert self._first is not None
         first, then = self._first
-        if self.limit is None or self._is_forecast or now - then < _MEASURED:
+        if self.state.limit is None or self._is_forecast or now - then < _MEASURED:
             return
         self._is_forecast = True
-        left, length = max(0.0, self.limit.left()), self.epoch_length()
+        left, length = max(0.0, self.state.limit.left()), self.epoch_length()
         steps = left * (self._batch - first) / (now - then)
         epochs = f", {steps / length:.1f} epochs," if length else ""
         self._end_line()

@@ -411,7 +411,7 @@ class TranslationGraph:
     def _find_banned_ids(self) -> list[int]:
         if not self.config.banned_pieces:
             return []
-        ids = {piece: i for i, piece in enumerate(self.target_tokenizer.pieces)}
+        ids = self.target_tokenizer.ids
         for piece in self.config.banned_pieces:
             if piece not in ids:
                 raise ValueError(

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from thorough import number
+import thorough
 
 from keras_transformer import DataConfig, RunConfig
 from keras_transformer.commands.main import run as run_command
@@ -159,7 +159,7 @@ def test_a_run_has_the_same_batches_from_its_cache(tmp_path, monkeypatch, capsys
     assert run.checkpoints.latest() is None
     assert len(list(Path("cache").glob("*/index/bounds.npy"))) == 2
     without = dataclasses.replace(run.config, data=dataclasses.replace(run.config.data, cache=None))
-    without = resume_run("run", without)
+    without = resume_run(open_run("run"), without)
     replicas = [ONE_DEVICE, *(Replicas("a worker", worker=i, workers=2) for i in (0, 1))]
     for one in replicas:
         for epoch in (0, 1):
@@ -366,7 +366,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not number(0, 1), reason="KERAS_TRANSFORMER_THOROUGH is not set")
+@thorough.only
 def test_a_killed_process_leaves_whole_shards_and_no_workers(tokenizer, tmp_path):
     corpus, script = tmp_path / "pairs.tsv", tmp_path / "script.py"
     pairs = itertools.islice(itertools.cycle(PAIRS), 30_000)
@@ -393,7 +393,7 @@ def test_a_killed_process_leaves_whole_shards_and_no_workers(tokenizer, tmp_path
     assert len(PreparedCorpus(folder)) == 30_000
 
 
-@pytest.mark.skipif(not number(0, 1), reason="KERAS_TRANSFORMER_THOROUGH is not set")
+@thorough.only
 def test_a_worker_that_is_killed_is_told():
     with (
         pytest.raises(OSError, match=r"ended from outside.*Received: 1 processes"),

@@ -6,25 +6,19 @@ import sys
 import ctranslate2
 import pytest
 import sentencepiece
-from random_models import offset_logits, vary
+from small_translator import LINES, SIZE, small_translator, train_tokenizers
 
-from keras_transformer import DecodingConfig, Transformer, TransformerConfig
+from keras_transformer import DecodingConfig
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.export.opening import languages_of, open_translator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from keras_transformer.translation.translator import Translator
 
-LINES = ["the cat sat", "a dog ran", "the old dog sat down", "cats", "a cat ran down", "dogs sat"]
-TARGETS = ["die Katze lief", "ein Hund saß", "der alte Hund setzte sich hin", "Katzen", "Hunde"]
-SIZE = dict(num_layers=2, d_model=16, d_ff=32, num_heads=2, max_length=12)
-
 
 @pytest.fixture(scope="module")
 def tokenizers():
-    """Of the source, of the target, and joint."""
-    sizes = {"source": (LINES, 30), "target": (TARGETS, 36), "joint": (LINES + TARGETS, 50)}
-    return {side: SubwordTokenizer.train(lines, size) for side, (lines, size) in sizes.items()}
+    return train_tokenizers()
 
 
 @pytest.fixture
@@ -32,14 +26,9 @@ def make(tokenizers):
     """Makes a translator with a model at random; the larger `eos`, the sooner it ends."""
 
     def make_translator(separate=False, eos=5.0, **overrides):
-        source, target = ("source", "target") if separate else ("joint", "joint")
-        sizes = {"vocab_size": tokenizers[target].vocab_size}
-        if separate:
-            sizes["source_vocab_size"] = tokenizers[source].vocab_size
-        model = vary(Transformer(TransformerConfig(**sizes, **{**SIZE, **overrides})), seed=0)
         # CTranslate2 may say pad and bos, which a trained model never finds probable.
-        offset_logits(model, {PAD_ID: -50.0, BOS_ID: -50.0, EOS_ID: eos})
-        return Translator(model, tokenizers[source], tokenizers[target])
+        offsets = {PAD_ID: -50.0, BOS_ID: -50.0, EOS_ID: eos}
+        return small_translator(tokenizers, separate, offsets, **overrides)
 
     return make_translator
 

@@ -6,20 +6,15 @@ import json
 import keras
 import numpy as np
 import pytest
-from random_models import offset_logits, vary
+from small_translator import LINES, SIZE, small_translator, train_tokenizers
 
-from keras_transformer import DecodingConfig, Transformer, TransformerConfig
+from keras_transformer import DecodingConfig
 from keras_transformer.export.huggingface import export_huggingface, marian_weights
 from keras_transformer.export.opening import languages_of, open_translator
 from keras_transformer.importing.huggingface import read_huggingface
 from keras_transformer.importing.runs import import_run
-from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
-from keras_transformer.translation.translator import Translator
 
-LINES = ["the cat sat", "a dog ran", "the old dog sat down", "cats", "a cat ran down", "dogs sat"]
-TARGETS = ["die Katze lief", "ein Hund saß", "der alte Hund setzte sich hin", "Katzen", "Hunde"]
-SIZE = dict(num_layers=2, d_model=16, d_ff=32, num_heads=2, max_length=12)
 ORIGIN = {"languages": {"source": "en", "target": "de"}}
 JOINT = {"eos": 2.0}
 SEPARATE = {
@@ -32,8 +27,7 @@ both = pytest.mark.parametrize("overrides", [JOINT, SEPARATE], ids=["joint", "se
 
 @pytest.fixture(scope="module")
 def tokenizers():
-    sizes = {"source": (LINES, 30), "target": (TARGETS, 36), "joint": (LINES + TARGETS, 50)}
-    return {side: SubwordTokenizer.train(lines, size) for side, (lines, size) in sizes.items()}
+    return train_tokenizers()
 
 
 @pytest.fixture
@@ -41,22 +35,12 @@ def make(tokenizers):
     """Makes a translator with a model at random."""
 
     def make_translator(separate=False, eos=5.0, **overrides):
-        source, target = ("source", "target") if separate else ("joint", "joint")
-        sizes = {"vocab_size": tokenizers[target].vocab_size}
-        if separate:
-            sizes["source_vocab_size"] = tokenizers[source].vocab_size
-        config = TransformerConfig(**sizes, **{**SIZE, **overrides})
-        model = offset_logits(vary(Transformer(config), seed=0), {EOS_ID: eos})
-        return Translator(
-            model,
-            tokenizers[source],
-            tokenizers[target],
-            # Models at random like to say the same again.
-            DecodingConfig(
-                length_normalization="length", length_penalty=1.0, min_length=0, no_repeat_ngram=2
-            ),
-            ORIGIN,
+        # Models at random like to say the same again.
+        config = DecodingConfig(
+            length_normalization="length", length_penalty=1.0, min_length=0, no_repeat_ngram=2
         )
+        offsets = {EOS_ID: eos}
+        return small_translator(tokenizers, separate, offsets, config, ORIGIN, **overrides)
 
     return make_translator
 

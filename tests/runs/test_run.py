@@ -119,7 +119,7 @@ def test_a_run_is_there_once_it_is_whole(write_run, tmp_path, monkeypatch):
 
 
 def test_the_same_configuration_continues(write_run):
-    run = resume_run(write_run(JOINT).path, JOINT)
+    run = resume_run(open_run(write_run(JOINT).path), JOINT)
     assert run.config == JOINT
 
 
@@ -160,13 +160,13 @@ def test_a_corpus_that_has_changed_is_refused(write_run):
 def test_how_long_and_what_to_keep_may_change(write_run, change):
     config = replaced(JOINT, "training", **change)
     path = write_run(JOINT).path
-    assert resume_run(path, config).config == config
+    assert resume_run(open_run(path), config).config == config
     assert open_run(path).config == JOINT
 
 
 def test_files_as_a_tuple_are_the_same(write_run):
     path = write_run(JOINT).path
-    assert resume_run(path, replaced(JOINT, "data", train=("a.en", "a.de")))
+    assert resume_run(open_run(path), replaced(JOINT, "data", train=("a.en", "a.de")))
 
 
 def test_another_configuration_is_refused(write_run):
@@ -175,7 +175,7 @@ def test_another_configuration_is_refused(write_run):
     other = replaced(other, "training", epochs=99, seed=3)
     other = replaced(other, "data", train="phrasebook")
     with pytest.raises(ValueError, match="`output` holds a run with another") as raised:
-        resume_run(path, other)
+        resume_run(open_run(path), other)
     _, received = str(raised.value).split("Received: ")
     assert received == (
         f"{path} with data.train: ['a.en', 'a.de'] there, 'phrasebook' now; "

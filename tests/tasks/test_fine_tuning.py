@@ -12,7 +12,7 @@ from keras_transformer import DecodingConfig, RunConfig, Transformer, Transforme
 from keras_transformer.config import TokenizerConfig
 from keras_transformer.config.choices import Choices
 from keras_transformer.data.corpora import Corpus
-from keras_transformer.runs.run import resume_run
+from keras_transformer.runs.run import open_run, resume_run
 from keras_transformer.tasks.translation.choosing import choose_options
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -194,6 +194,6 @@ def test_a_run_that_goes_on_has_what_it_took_over(tmp_path):
     run = untrained_run(tmp_path / "run", min_length=0)
     config = dataclasses.replace(run.config, decoding=DecodingConfig())
     with pytest.raises(ValueError, match=r"decoding\.min_length: 0 there, 1 now"):
-        resume_run(run.path, config, Choices(frozenset()))
+        resume_run(open_run(run.path), config, Choices(frozenset()))
     dataclasses.replace(run, init_from="runs/other").write()
-    assert resume_run(run.path, config, Choices(frozenset())).config == run.config
+    assert resume_run(open_run(run.path), config, Choices(frozenset())).config == run.config

@@ -30,12 +30,12 @@ class Training:
         monkeypatch.setattr(reporting, "is_terminal", lambda: as_bar)
         monkeypatch.setenv("COLUMNS", "80")
         self.now = 0.0
-        self.state = SimpleNamespace(progress=Progress(step=step, batch=step))
+        limit = None if minutes is None else TimeLimit(minutes, clock=lambda: self.now)
+        self.state = SimpleNamespace(progress=Progress(step=step, batch=step), limit=limit)
         self.scoring = Scoring()
         config = TrainingConfig(**{"epochs": 3, "minutes": minutes, **config})
-        limit = None if minutes is None else TimeLimit(minutes, clock=lambda: self.now)
         self.report = ReportProgress(
-            self.state, config, lambda: length, self.scoring, lambda: self.now, limit
+            self.state, config, lambda: length, self.scoring, lambda: self.now
         )
         self.report.on_epoch_begin(0)
 

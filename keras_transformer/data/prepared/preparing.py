@@ -22,7 +22,7 @@ from keras_transformer.data.corpora import Corpus
 from keras_transformer.data.prepared.origin import Origin
 from keras_transformer.data.prepared.reading import PreparedCorpus
 from keras_transformer.data.prepared.shards import write_shard
-from keras_transformer.files import atomic_directory
+from keras_transformer.files import atomic_directory, written_once
 from keras_transformer.streams.chunking import chunked
 
 if TYPE_CHECKING:
@@ -77,12 +77,9 @@ def prepare(
         with progress_bar(origin.fingerprint.pairs, " pairs") as bar:
             for written in _write_shards(corpus, folder, models, processes, shard_pairs):
                 bar.update(written)
-        try:
+        # Another training may have prepared the same corpus in the meantime.
+        with written_once(folder / "index"):
             _write_index(folder, {**origin.described(), "shard_pairs": shard_pairs})
-        except OSError:
-            # Another training may have prepared the same corpus in the meantime.
-            if not (folder / "index").exists():
-                raise
     return PreparedCorpus(folder)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keras_transformer.data.corpora import LinePair
 from keras_transformer.data.weights import WeightedPair, weight_of
-from keras_transformer.files import atomic_directory
+from keras_transformer.files import atomic_directory, written_once
 from keras_transformer.streams.chunking import chunked
 
 if TYPE_CHECKING:
@@ -47,21 +47,15 @@ def write_shard(
     if path.exists():
         return len(pairs)
     lengths = []
-    try:
-        with atomic_directory(path) as folder:
-            for side, tokenizer, lines in zip(
-                SIDES, tokenizers, zip(*pairs, strict=True), strict=True
-            ):
-                ids, side_lengths = _tokenized(tokenizer, lines)
-                np.save(folder / f"{side}.npy", ids)
-                lengths.append(side_lengths)
-            np.save(folder / "lengths.npy", np.stack(lengths, axis=1))
-            if isinstance(pairs[0], WeightedPair):
-                np.save(folder / "weights.npy", np.array(list(map(weight_of, pairs)), np.float32))
-    except OSError:
-        # Another process that prepares the same corpus may have been the first; it wrote the same.
-        if not path.exists():
-            raise
+    # Another process that prepares the same corpus may be the first.
+    with written_once(path), atomic_directory(path) as folder:
+        for side, tokenizer, lines in zip(SIDES, tokenizers, zip(*pairs, strict=True), strict=True):
+            ids, side_lengths = _tokenized(tokenizer, lines)
+            np.save(folder / f"{side}.npy", ids)
+            lengths.append(side_lengths)
+        np.save(folder / "lengths.npy", np.stack(lengths, axis=1))
+        if isinstance(pairs[0], WeightedPair):
+            np.save(folder / "weights.npy", np.array(list(map(weight_of, pairs)), np.float32))
     return len(pairs)
 
 
