@@ -1,5 +1,6 @@
 # make demo   install, train on the built-in phrasebook, score, export and translate
 # make test   install and run the tests, on the TensorFlow and on the JAX backend
+# make docs   the pages of docs/ as a site, in site/
 # make lint   check style, format, types, which package imports which, and the sizes of functions
 
 PYTHON ?= python3.11
@@ -11,7 +12,7 @@ SENTENCES ?= "The old woman reads a good book in the garden." \
 	"We do not want to visit the museum tomorrow." \
 	"When does the train arrive?"
 
-.PHONY: install demo test lint format clean
+.PHONY: install demo docs test lint format clean
 
 install: $(VENV)/installed
 
@@ -26,7 +27,7 @@ $(VENV)/installed: requirements.txt pyproject.toml
 	touch $@
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(BIN)/pip install --quiet --editable ".[test,jax,lint]"
+	$(BIN)/pip install --quiet --editable ".[test,jax,lint,docs]"
 	touch $@
 
 demo: install
@@ -34,6 +35,7 @@ demo: install
 	$(BIN)/python -m keras_transformer evaluate $(RUN) phrasebook:test phrasebook:combinations
 	$(BIN)/python export.py $(RUN) --output $(EXPORT)
 	$(BIN)/python examples/python/translate.py $$(ls -d $(EXPORT)/* | sort -V | tail -n 1) $(SENTENCES)
+	@echo 'To try it on a page: $(BIN)/pip install -e ".[endpoint]" && $(BIN)/keras-transformer serve $(RUN)'
 
 test: $(VENV)/installed-test
 	$(BIN)/pytest -n 2 --dist loadfile
@@ -46,9 +48,12 @@ lint: $(VENV)/installed-test
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/structure.py
 
+docs: $(VENV)/installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 format: $(VENV)/installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) runs exports
+	rm -rf $(VENV) runs exports site

@@ -64,7 +64,7 @@ def ctranslate2(model: Transformer, threads: int, compute_type: str = "float32")
 
     pieces = [str(i) for i in range(model.config.vocab_size)]
     vocabulary = SimpleNamespace(
-        vocab_size=len(pieces), pieces=pieces, save=lambda path: path.touch()
+        vocab_size=len(pieces), pieces=pieces, tags={}, save=lambda path: path.touch()
     )
     with tempfile.TemporaryDirectory() as folder:
         path = export_ctranslate2(Translator(model, vocabulary), folder)

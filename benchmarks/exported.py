@@ -34,19 +34,18 @@ def saved_model(path, threads, beam, length):
 def tflite(path, threads, beam, length):
     """The TFLite model with the tokenizer inside, which takes one sentence a call."""
     import numpy as np
-    from ai_edge_litert.interpreter import InterpreterWithCustomOps
-    from tensorflow_text import tflite_registrar
+    from ai_edge_litert.interpreter import Interpreter
 
     yield
-    interpreter = InterpreterWithCustomOps(
-        model_path=f"{path}/translator.tflite",
-        custom_op_registerers=tflite_registrar.SELECT_TFTEXT_OPS,
-        num_threads=threads,
-    )
+    interpreter = Interpreter(model_path=f"{path}/translator.tflite", num_threads=threads)
     translate = interpreter.get_signature_runner()
+    room = np.zeros(translate.get_input_details()["text"]["shape"], np.uint8)
 
     def one(line):
-        return translate(text=np.array([line.encode()], dtype=object))["translation"][0].decode()
+        read = np.frombuffer(line.encode(), np.uint8)[: room.size]
+        room[: read.size] = read
+        outputs = translate(text=room, length=np.array([read.size], np.int32))
+        return outputs["translation"][: outputs["length"][0]].tobytes().decode()
 
     yield lambda lines: [one(line) for line in lines]
 

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Any
 # Keras finds the classes of a saved model among those that are loaded.
 if TYPE_CHECKING or "keras" in sys.modules:
     from keras_transformer.config import (
+        BERT_PRESETS,
         PRESETS,
         RECURRENT_PRESETS,
         TRAINING_PRESETS,
+        BertConfig,
         DataConfig,
         DecodingConfig,
+        DocumentsConfig,
+        MaskedLMConfig,
+        PiecesConfig,
         RecurrentConfig,
         RunConfig,
         TokenizerConfig,
@@ -24,7 +29,12 @@ if TYPE_CHECKING or "keras" in sys.modules:
         TransformerConfig,
         ValidationConfig,
     )
-    from keras_transformer.models import RecurrentEncoderDecoder, Transformer
+    from keras_transformer.models import (
+        Bert,
+        MaskedLanguageModel,
+        RecurrentEncoderDecoder,
+        Transformer,
+    )
     from keras_transformer.training import (
         FusedAdam,
         LabelSmoothedCrossEntropy,
@@ -37,14 +47,21 @@ if TYPE_CHECKING or "keras" in sys.modules:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BERT_PRESETS",
     "PRESETS",
     "RECURRENT_PRESETS",
     "TRAINING_PRESETS",
+    "Bert",
+    "BertConfig",
     "DataConfig",
     "DecodingConfig",
+    "DocumentsConfig",
     "FusedAdam",
     "LabelSmoothedCrossEntropy",
+    "MaskedLMConfig",
+    "MaskedLanguageModel",
     "Perplexity",
+    "PiecesConfig",
     "RecurrentConfig",
     "RecurrentEncoderDecoder",
     "RunConfig",

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -23,11 +24,32 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     Example:
         >>> write_atomically("run.json", b"{}")
     """
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Gives a file to write, in binary, that gets its name once the block has ended without error.
+
+    Args:
+        path: The file; an older one is replaced.
+
+    Yields:
+        The file under a temporary name beside it.
+
+    Raises:
+        OSError: If it cannot be written; the older file stays.
+
+    Example:
+        >>> with atomic_file("lines.txt") as file:
+        ...     _ = file.write(b"a dog\\n")
+    """
     path = Path(path)
     temporary = _temporary(path)
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -7,10 +7,18 @@ sentence has one translation, which follows from rules that can be learned.
 
     lexicon -> morphology -> grammar -> clauses -> templates -> splits
 
+The grammar knows more of a sentence than its translation: `labelled`, `questions`, `tagged` and
+`documents` give examples with labels that are true, `trees` sentences with their parses, `dialogue`
+questions with replies.
+
 Only the standard library is used.
 """
 
+from phrasebook.dialogue import Turn, turns
+from phrasebook.documents import documents
 from phrasebook.grammar import Combination, Sentence
+from phrasebook.labelled import LABELLED, PAIRS, Labelled, labelled
+from phrasebook.questions import Question, questions
 from phrasebook.splits import (
     SPLITS,
     is_held_out,
@@ -18,13 +26,28 @@ from phrasebook.splits import (
     sentences,
     split_of,
 )
+from phrasebook.tagged import Tagged, tagged
+from phrasebook.trees import Parse, parses
 
 __all__ = [
+    "LABELLED",
+    "PAIRS",
     "SPLITS",
     "Combination",
+    "Labelled",
+    "Parse",
+    "Question",
     "Sentence",
+    "Tagged",
+    "Turn",
+    "documents",
     "is_held_out",
+    "labelled",
+    "parses",
     "phrasebook",
+    "questions",
     "sentences",
     "split_of",
+    "tagged",
+    "turns",
 ]

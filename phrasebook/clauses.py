@@ -59,6 +59,7 @@ THE, A, NO = DETERMINERS["the"], DETERMINERS["a"], DETERMINERS["no"]
 NOT_A, _NOT_ANY = DETERMINERS["not a"], DETERMINERS["not any"]
 
 NOT, _NOT_YET, _NEVER = ADVERBS["not"], ADVERBS["not yet"], ADVERBS["never"]
+NEGATIONS = (NOT, _NOT_YET, _NEVER)
 _ALREADY, _OFTEN = ADVERBS["already"], ADVERBS["often"]
 FREQUENCIES = tuple(ADVERBS[name] for name in ("often", "always", "sometimes", "usually"))
 
@@ -283,6 +284,8 @@ _FORMS = {
     "special": weighted({"present": 3, "past": 1}),
 }
 YOU = grammar.pronoun("you", "nominative")
+# What is asked in a yes-no question.
+YES_NO_FORMS = ("present", "progressive", "perfect", "modal")
 
 
 def form(dice: Dice, verb: Verb, doer: Phrase, allowed: Sequence[str] = ()) -> str:

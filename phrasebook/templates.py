@@ -22,6 +22,7 @@ from phrasebook.clauses import (
     PRONOUNS_AS_SUBJECT,
     THE,
     VERBS_BY_FRAME,
+    YES_NO_FORMS,
     YOU,
     A,
     clause,
@@ -187,8 +188,7 @@ def _statement(dice: Dice) -> Sentence:
 
 
 def _yes_no_question(dice: Dice) -> Sentence:
-    forms = ("present", "progressive", "perfect", "modal")
-    drawn = clause(dice, forms=forms, negation=0.0)
+    drawn = clause(dice, forms=YES_NO_FORMS, negation=0.0)
     return grammar.sentence(grammar.question(drawn), "?")
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 import keras_transformer
 import phrasebook
 from keras_transformer import (
+    BertConfig,
     DataConfig,
     RunConfig,
     TrainingConfig,
@@ -31,11 +32,13 @@ from keras_transformer.data.prepared.preparing import prepare
 from keras_transformer.data.preprocessing import PairPreprocessor
 from keras_transformer.decoding import greedy_search
 from keras_transformer.decoding.greedy import propose_best
+from keras_transformer.models.bert_heads import SpanFinder, TextClassifier, TokenTagger
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.run import open_run
 from keras_transformer.tasks import task_of, train
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.training import train_sentencepiece
+from keras_transformer.text.wordpiece import SPECIAL, WordPieceTokenizer
 from keras_transformer.training.interruption import Interruption
 from keras_transformer.training.state import TrainingState
 from keras_transformer.translation.translator import Translator
@@ -117,6 +120,19 @@ def names(config):
     }
 
 
+def prediction_names():
+    """What examples of predictions use: a vocabulary of words, and a model of each kind."""
+    words = ["the", "cat", "##s", "sat", "who", "?", ".", "a"]
+    wordpiece = WordPieceTokenizer([*SPECIAL, *words])
+    config = BertConfig(wordpiece.vocab_size, num_layers=1, d_model=8, num_heads=1, max_length=16)
+    return {
+        "wordpiece": wordpiece,
+        "classifier": TextClassifier(config, outputs=2),
+        "span_finder": SpanFinder(config),
+        "tagger": TokenTagger(config, outputs=2),
+    }
+
+
 class WhatIsShown(doctest.OutputChecker):
     """Compares output where the example shows any; a progress bar is not worth showing."""
 
@@ -144,6 +160,8 @@ def test_example(example, names, runs, tmp_path, monkeypatch):
     shutil.copytree(runs, "runs")
     if example.name.split(".")[1] in ("runs", "tasks", "training"):
         names.update(training_names(names))
+    if example.name.split(".")[1] in ("prediction", "tasks"):
+        names.update(prediction_names())
     example.globs = {**names, **example.globs}
     report = []
     doctest.DocTestRunner(WhatIsShown(), verbose=False).run(example, out=report.append)

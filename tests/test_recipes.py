@@ -161,10 +161,14 @@ def small(path, output):
     config = parse(path)
     fields = [field.name for field in dataclasses.fields(config.model) if field.name in SMALL]
     arguments = [f"--model.{name}={SMALL[name]}" for name in fields]
-    if not config.model.joint_vocabulary:
+    if not getattr(config.model, "joint_vocabulary", True):
         arguments.append("--model.source_vocab_size=200")
-    if not str(config.data.train).startswith("tfds:"):
-        arguments += ["--data.train=phrasebook:train:300", "--data.valid=phrasebook:valid:20"]
+    scheme = config.data.train.partition(":")[0]
+    if scheme != "tfds":
+        scheme = scheme if scheme in ("parses", "dialogue") else "phrasebook"
+        arguments += [f"--data.train={scheme}:train:300", f"--data.valid={scheme}:valid:20"]
+    if getattr(config.data, "mix", None):
+        arguments.append('--data.mix={"reversed:phrasebook:train:300": 1}')
     return parse(path, *arguments, output=output)
 
 

@@ -118,7 +118,9 @@ class Reversal:
     name = "reversal"
     config = ReversalConfig
 
-    # A batch of ids at random, and the size of one, are as in translation.
+    # The model, a batch of ids at random, and the size of one, are as in translation.
+    model = Translation.model
+    completed = Translation.completed
     example_batch = Translation.example_batch
     floats_of = Translation.floats_of
 

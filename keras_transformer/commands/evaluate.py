@@ -43,9 +43,9 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     parser.add_argument(
         "--metrics",
         nargs="+",
-        choices=[*_METRICS, "ter"],
+        choices=[*_METRICS, "ter", "brackets", "well_formed"],
         default=list(_METRICS),
-        help="Which of sacreBLEU's metrics.",
+        help="Which of sacreBLEU's metrics; brackets and well_formed are of parse trees.",
     )
     _add_report_options(parser)
     add_checkpoint_option(parser)

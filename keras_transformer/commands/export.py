@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jsonargparse import Namespace
 
@@ -15,8 +16,12 @@ from keras_transformer.commands.options import (
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.config import DecodingConfig
+from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
 from keras_transformer.console import say
 from keras_transformer.files import require_local
+
+if TYPE_CHECKING:
+    from keras_transformer.runs.run import Run
 
 # Types of weights, by format.
 _QUANTIZATIONS = {
@@ -27,8 +32,15 @@ _QUANTIZATIONS = {
     "huggingface": "none",
 }
 
-# Options that one format has.
-_OF_FORMAT = {"name": "serving", "max_length": "tflite"}
+# Options that some formats have.
+_SAVED_MODEL = ("saved_model", "serving")
+_OF_FORMAT = {
+    "name": ("serving",),
+    "max_length": ("tflite",),
+    "strings": ("tflite",),
+    "max_input_pieces": _SAVED_MODEL,
+    "max_input_bytes": _SAVED_MODEL,
+}
 
 _DECODING = {field.name for field in dataclasses.fields(DecodingConfig)}
 
@@ -85,6 +97,20 @@ def _add_options(parser: Parser) -> None:
         metavar="N",
         help="Most tokens of a sentence in TFLite, where less is faster; by default the model's.",
     )
+    for option, what in (("pieces", "lines, or sentences,"), ("bytes", "bytes")):
+        parser.add_argument(
+            f"--max_input_{option}",
+            type=int,
+            metavar="N",
+            help=f"Most {what} of a text that a SavedModel translates; what is beyond is left out "
+            f"and called truncated. By default {getattr(OF_AN_EXPORT, f'max_{option}')}.",
+        )
+    parser.add_argument(
+        "--strings",
+        action="store_true",
+        default=None,
+        help="Write a TFLite model of strings as well, which needs TF Text's operations.",
+    )
     add_checkpoint_option(parser)
     add_decoding_options(parser)
 
@@ -92,10 +118,11 @@ def _add_options(parser: Parser) -> None:
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     _add_options(parser)
     parsed = parser.parse_args(arguments)
-    for option, export_format in _OF_FORMAT.items():
-        if parsed[option] is not None and parsed.format != export_format:
+    for option, formats in _OF_FORMAT.items():
+        if parsed[option] is not None and parsed.format not in formats:
             parser.error(
-                f"--{option} goes with --format {export_format}. Received: --format {parsed.format}"
+                f"--{option} goes with --format {' or '.join(formats)}. Received: --format "
+                f"{parsed.format}"
             )
     without_effect, reason = _WITHOUT_EFFECT[parsed.format]
     for option, value in given_decoding_options(parsed).items():
@@ -110,7 +137,11 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
 def _run(arguments: Namespace) -> None:
     require_local(arguments.output, "output")  # Before anything is loaded, which takes a while.
     load_tensorflow()
-    path = _export(arguments)
+    from keras_transformer.runs.run import open_run
+    from keras_transformer.tasks.labelled.predicting import predicts
+
+    run = open_run(arguments.run)
+    path = _export_predictions(arguments, run) if predicts(run) else _export(arguments)
     say(f"Exported {arguments.run} ({arguments.checkpoint} checkpoint) to {path}")
 
 
@@ -123,11 +154,18 @@ def _export(arguments: Namespace) -> Path:
         case "serving":
             from keras_transformer.export.serving import export_serving
 
-            return export_serving(translator, *destination, name=arguments.name)
+            return export_serving(
+                translator, *destination, name=arguments.name, limits=_limits(arguments)
+            )
         case "tflite":
             from keras_transformer.export.tflite import export_tflite
 
-            return export_tflite(translator, *destination, max_length=arguments.max_length)
+            return export_tflite(
+                translator,
+                *destination,
+                max_length=arguments.max_length,
+                strings=bool(arguments.strings),
+            )
         case "ctranslate2":
             from keras_transformer.export.ctranslate2 import export_ctranslate2
 
@@ -146,7 +184,30 @@ def _export(arguments: Namespace) -> Path:
         case _:
             from keras_transformer.export.saved_model import export_saved_model
 
-            return export_saved_model(translator, *destination)
+            return export_saved_model(translator, *destination, limits=_limits(arguments))
+
+
+def _export_predictions(arguments: Namespace, run: "Run") -> Path:
+    from keras_transformer.export.predictions import export_predictions
+
+    given = [*given_decoding_options(arguments)]
+    given += [name for name in _OF_FORMAT if arguments[name] is not None]
+    if arguments.format != "saved_model" or given:
+        raise ValueError(
+            f"A run of the task {run.config.task!r} is exported with --format saved_model, and "
+            f"takes no options of translating. Received: --format {arguments.format}"
+            + "".join(f", --{name}" for name in given)
+        )
+    return export_predictions(
+        run, arguments.output, arguments.version, arguments.quantization, arguments.checkpoint
+    )
+
+
+def _limits(arguments: Namespace) -> InputLimits:
+    given = {"max_pieces": arguments.max_input_pieces, "max_bytes": arguments.max_input_bytes}
+    return dataclasses.replace(
+        OF_AN_EXPORT, **{name: value for name, value in given.items() if value is not None}
+    )
 
 
 COMMAND = Command(

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.commands.quiet import load_tensorflow
-from keras_transformer.config.run import RUN_CONFIGS, RunSections
+from keras_transformer.config.run import RUN_CONFIGS
+from keras_transformer.config.sections import RunSections
 from keras_transformer.export.formats import MARKS
 from keras_transformer.export.metadata import read_metadata
 from keras_transformer.export.versions import find_export

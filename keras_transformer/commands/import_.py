@@ -13,7 +13,8 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="A folder of a Hugging Face MarianMTModel, or a folder or zip of Marian's own files.",
+        help="A folder of a Hugging Face MarianMTModel or BERT, or a folder or zip of Marian's own "
+        "files or of Google's BERT.",
     )
     parser.add_argument("--output", required=True, metavar="RUN", help="The run directory.")
     parser.add_argument(
@@ -55,9 +56,9 @@ def _run(arguments: Namespace) -> None:
 
 COMMAND = Command(
     "import",
-    summary="Make a run of a Marian or OPUS-MT model.",
+    summary="Make a run of a Marian, OPUS-MT or BERT model.",
     details="The run translates, is evaluated, fine-tuned and exported as one that was trained "
-    "here. It is written whole or not at all.",
+    "here; that of BERT is one of --task masked_lm. It is written whole or not at all.",
     usage="SOURCE --output RUN [options]",
     example="opus-mt-en-de --output runs/en-de",
     parse=_parse,

@@ -15,14 +15,17 @@ from typing import Any
 
 from keras_transformer.commands import (
     average,
+    backtranslate,
     evaluate,
     export,
     import_,
     info,
     inspect,
     plot,
+    predict,
     prepare,
     score,
+    serve,
     train,
     translate,
 )
@@ -41,8 +44,11 @@ COMMANDS = {
         import_,
         export,
         translate,
+        predict,
+        backtranslate,
         evaluate,
         score,
+        serve,
         average,
         info,
         plot,
@@ -84,7 +90,7 @@ class _Overview(Parser):
     """Lists the commands."""
 
     def format_help(self, *formatter: Any) -> str:
-        lines = [f"  {command.name:<11}{command.summary}" for command in COMMANDS.values()]
+        lines = [f"  {command.name:<15}{command.summary}" for command in COMMANDS.values()]
         return "\n".join([super().format_help(*formatter), "commands:", *lines, ""])
 
 

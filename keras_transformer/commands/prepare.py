@@ -13,6 +13,11 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     parsed = train.COMMAND.parse(parser, arguments)
     if not _has_cache(parsed.command):
         parser.error("argument --data.cache: must be a folder for the token ids. Received: none")
+    if parsed.command.recipe is not None:
+        parser.error(
+            "argument --recipe: must be left out, as each of its trainings prepares what it reads. "
+            f"Received: {parsed.command.recipe}"
+        )
     return parsed
 
 

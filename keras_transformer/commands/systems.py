@@ -100,7 +100,7 @@ class Translated:
             sources: The sources.
             references: Their references.
         """
-        from keras_transformer.export.tflite_translator import LiteTranslator
+        from keras_transformer.export.tflite.translator import LiteTranslator
 
         # A TFLite export has no scores; an error of another one is an error.
         if self._translator is None or isinstance(self._translator, LiteTranslator):

@@ -23,7 +23,13 @@ from jsonargparse import Namespace
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.commands.recipe_loader import load_recipe
-from keras_transformer.config import TRAINING_PRESETS, RunConfig, RunSections, Strategy
+from keras_transformer.config import (
+    TRAINING_PRESETS,
+    RunConfig,
+    RunSections,
+    Strategy,
+    TrainingConfig,
+)
 from keras_transformer.config.choices import Choices
 from keras_transformer.config.run import RUN_CONFIGS
 from keras_transformer.console import say
@@ -40,6 +46,7 @@ class TrainingCommand(NamedTuple):
     strategy: Strategy
     init_from: Path | None
     choices: Choices
+    recipe: str | None = None
 
 
 def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCommand:
@@ -66,12 +73,14 @@ def parse_training_command(arguments: Sequence[str] | None = None) -> TrainingCo
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     recipes, others = _recipes_apart(parser, arguments)
     contents = [_content_of(recipe) for recipe in recipes]
-    chosen = _Choices(preset=_PAPER if recipes else _AUTO)
+    chosen = _Choices(preset="" if recipes else _AUTO)
     for content in contents:
         chosen = chosen._replace(**_choices_of_recipe(content or {}))
     preset_of_recipes = chosen.preset
     chosen = _choices_of_arguments(parser, others, chosen)
     sections = RUN_CONFIGS.get(chosen.task, RunConfig)
+    # That of the task where a recipe names none.
+    chosen = chosen._replace(preset=chosen.preset or sections.preset)
     _add_options(parser, sections, chosen.preset)
     # In ASCII: the parser itself would read a file in the locale's encoding.
     given = [
@@ -94,16 +103,17 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
             f"{epochs}, with --time {chosen.time}"
         )
     init_from = None if namespace.init_from is None else Path(namespace.init_from)
-    if chosen.preset not in (preset_of_recipes, _AUTO):
+    if chosen.preset not in (preset_of_recipes or sections.preset, _AUTO):
         _tell_what_a_preset_leaves(chosen.preset, config, contents)
     asked_for = frozenset(parser.parse_args(arguments, defaults=False).keys())
     choices = Choices(asked_for, automatic=chosen.preset == _AUTO)
     output, strategy = Path(namespace.output), namespace.strategy
-    return Namespace(command=TrainingCommand(output, config, strategy, init_from, choices))
+    command = TrainingCommand(output, config, strategy, init_from, choices, namespace.recipe)
+    return Namespace(command=command)
 
 
-# The presets where none is named, without a recipe and with one.
-_AUTO, _PAPER = "auto", "base"
+# The preset where none is named, without a recipe.
+_AUTO = "auto"
 
 
 class _Choices(NamedTuple):
@@ -205,21 +215,41 @@ def _names(sections: type[RunSections]) -> list[str]:
 
 def _add_options(parser: Parser, sections: type[RunSections], preset: str) -> None:
     load_tensorflow()  # Families have models, and so Keras.
-    from keras_transformer.models.families import FAMILIES, family_of_preset
+    from keras_transformer.models.families import (
+        FAMILIES,
+        family_of_preset,
+        require_architecture,
+    )
+    from keras_transformer.tasks.recipes import RECIPES
 
     presets = [_AUTO, *(name for family in FAMILIES.values() for name in family.presets)]
     _add_general_options(parser, presets, preset)
-    preset = _PAPER if preset == _AUTO else preset
+    _add_ways_of_training(parser, list(RECIPES))
+    preset = sections.preset if preset == _AUTO else preset
     try:
         family = family_of_preset(preset)
+        require_architecture(family.config(), sections.architecture)
     except ValueError as error:
         parser.error(str(error))
     for section in dataclasses.fields(sections):
         kind: Any = family.config if section.name == "model" else section.type
         parser.add_section(kind, section.name)
-    changed = {"model": family.presets[preset], "training": TRAINING_PRESETS.get(preset, {})}
-    for name, values in changed.items():
-        parser.set_defaults({f"{name}.{field}": value for field, value in values.items()})
+    _set_defaults(parser, "training", _defaults_of_task(sections))
+    _set_defaults(parser, "training", TRAINING_PRESETS.get(preset, {}))
+    _set_defaults(parser, "model", family.presets[preset])
+
+
+def _set_defaults(parser: Parser, section: str, values: Mapping[str, Any]) -> None:
+    parser.set_defaults({f"{section}.{field}": value for field, value in values.items()})
+
+
+def _defaults_of_task(sections: type[RunSections]) -> dict[str, Any]:
+    """Returns what a task changes in the training."""
+    usual = TrainingConfig()
+    [default] = (f.default for f in dataclasses.fields(sections) if f.name == "training")
+    changed = usual if default is dataclasses.MISSING else default
+    values = dataclasses.asdict(changed)
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
 def _add_general_options(parser: Parser, presets: Sequence[str], preset: str) -> None:
@@ -252,12 +282,21 @@ def _add_general_options(parser: Parser, presets: Sequence[str], preset: str) ->
         default=RunConfig.task,
         help="What to train for, which decides the sections of options below.",
     )
+
+
+def _add_ways_of_training(parser: Parser, recipes: Sequence[str]) -> None:
     parser.add_argument(
         "--strategy",
         choices=get_args(Strategy),
         default="auto",
         help="What to train on: one device, all devices of this machine, the workers that "
         "TF_CONFIG lists, a TPU, or what there is.",
+    )
+    parser.add_argument(
+        "--recipe",
+        choices=recipes,
+        help="Several trainings in a row: low-resource, for little data, trains both directions "
+        "first, then one, and then with the models' own translations of the corpus.",
     )
     parser.add_argument(
         "--init-from",
@@ -269,12 +308,15 @@ def _add_general_options(parser: Parser, presets: Sequence[str], preset: str) ->
 
 def _run(arguments: Namespace) -> None:
     from keras_transformer.tasks import train
+    from keras_transformer.tasks.recipes import RECIPES
     from keras_transformer.training.interruption import Interrupted
     from keras_transformer.training.strategy import WorkerLostError
 
     options = arguments.command._asdict()
+    recipe = options.pop("recipe")
+    trained = train if recipe is None else RECIPES[recipe]
     try:
-        run = train(**options, started=STARTED)
+        run = trained(**options, started=STARTED)
     except WorkerLostError as error:
         say(f"{error}\nThis one starts again from the last checkpoint, when all are there.")
         time.sleep(5.0)

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from keras_transformer.config.run import RunSections
+from keras_transformer.config.sections import RunSections
 
 Config = TypeVar("Config", bound=RunSections)
 

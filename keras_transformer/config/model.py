@@ -19,9 +19,6 @@ class ModelConfig(Protocol):
         Where two configurations agree in it, the weights of one are of use to the other.
         """
 
-    def floats_of_pair(self, source_length: int, target_length: int) -> int:
-        """Returns about how many floats a step keeps of a pair of sentences for its gradient."""
-
 
 class Seq2SeqConfig(ModelConfig, Protocol):
     """What the configuration of a family that translates tells besides."""
@@ -37,3 +34,6 @@ class Seq2SeqConfig(ModelConfig, Protocol):
     @property
     def max_length(self) -> int:
         """Longest source or target in tokens."""
+
+    def floats_of_pair(self, source_length: int, target_length: int) -> int:
+        """Returns about how many floats a step keeps of a pair of sentences for its gradient."""

@@ -24,6 +24,8 @@ class TrainingConfig:
             "trapezoid", which stays at its height and then falls linearly to zero.
         learning_rate_factor: Factor on the paper's schedule, Equation 3; a trapezoid is as high as
             that is at the end of its warm-up.
+        peak_learning_rate: The highest rate of either schedule, in place of what Equation 3 makes
+            of the model's width; None for that.
         warmup_steps: Steps of linear warm-up, in Equation 3; at most a tenth of a trapezoid that
             ends.
         cooldown: Share of the training, at its end, in which a trapezoid falls; 0 for one that
@@ -31,6 +33,8 @@ class TrainingConfig:
         beta_1: Adam's beta_1.
         beta_2: Adam's beta_2.
         epsilon: Adam's epsilon.
+        weight_decay: Share of each weight, times the learning rate, that a step takes off, apart
+            from Adam's own (AdamW, arXiv 1711.05101). Biases and normalizations are spared.
         label_smoothing: epsilon_ls, of the cross-entropy.
         clip_norm: Most global norm of a gradient; None for no clipping.
         ema_momentum: Momentum of an exponential moving average of the weights, which is then what
@@ -61,11 +65,13 @@ class TrainingConfig:
     minutes: float | None = None
     schedule: Schedule = "inverse_sqrt"
     learning_rate_factor: float = 1.0
+    peak_learning_rate: float | None = None
     warmup_steps: int = 4000
     cooldown: float = 0.3
     beta_1: float = 0.9
     beta_2: float = 0.98
     epsilon: float = 1e-9
+    weight_decay: float = 0.0
     label_smoothing: float = 0.1
     clip_norm: float | None = None
     ema_momentum: float | None = None
@@ -87,8 +93,8 @@ class TrainingConfig:
         require_positive(
             self, "learning_rate_factor", "warmup_steps", "epsilon", "keep_checkpoints"
         )
-        require_fraction(self, "beta_1", "beta_2", "label_smoothing")
-        optional = ("clip_norm", "epochs", "max_steps", "minutes", "patience")
+        require_fraction(self, "beta_1", "beta_2", "weight_decay", "label_smoothing")
+        optional = ("peak_learning_rate", "clip_norm", "epochs", "max_steps", "minutes", "patience")
         for name in (*optional, "checkpoint_steps", "checkpoint_minutes"):
             value = getattr(self, name)
             require(value is None or value > 0, name, "positive or None", value)

@@ -213,11 +213,11 @@ def untuned() -> "tf.data.Options":
     return options
 
 
-def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:
+def replica_parts(batch: Any, replicas: int) -> Iterator[Any]:
     """Cuts a batch by rows into parts of the same number of rows.
 
     Args:
-        batch: Arrays of the same number of rows.
+        batch: Arrays of the same number of rows, in dicts and tuples.
         replicas: Number of parts.
 
     Yields:
@@ -228,7 +228,7 @@ def replica_parts(batch: Arrays, replicas: int) -> Iterator[Arrays]:
         >>> [labels.tolist() for _, labels in replica_parts(({}, ids), 2)]
         [[[5, 3], [7, 3]], [[6, 3], [0, 0]]]
     """
-    missing = -len(batch[1]) % replicas
+    missing = -_rows(batch) % replicas
 
     def filled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.pad(array, [(0, missing), (0, 0)][: array.ndim], constant_values=PAD_ID)
@@ -258,12 +258,20 @@ def _lines(tokenizer: "SubwordTokenizer", ids: IdArray) -> list[str]:
     return [line.decode("utf-8", "replace") for line in tokenizer.detokenize(ids).numpy()]
 
 
-def _each(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], batch: Arrays) -> Arrays:
-    """Applies a function to each array of a batch."""
-    inputs = {name: function(ids) for name, ids in batch[0].items()}
-    if len(batch) == 2:
-        return inputs, function(batch[1])
-    return inputs, function(batch[1]), function(batch[2])
+def _each(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], batch: Any) -> Any:
+    """Applies a function to each array of dicts and tuples of arrays."""
+    if isinstance(batch, dict):
+        return {name: _each(function, part) for name, part in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_each(function, part) for part in batch)
+    return function(batch)
+
+
+def _rows(batch: Any) -> int:
+    """Returns how many rows the arrays of a batch have."""
+    while isinstance(batch, dict | tuple):
+        batch = batch[-1] if isinstance(batch, tuple) else next(iter(batch.values()))
+    return len(batch)
 
 
 def _arrays(pairs: Sequence[Pair], shape: Shape, rows: int, weighted: bool) -> Arrays:

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from keras_transformer.data.weights import WeightedPair
+from keras_transformer.data.weights import WeightedPair, weighed_like
 
 LinePair = tuple[str, str]
 # Starts a new reading of a corpus.
@@ -30,6 +30,8 @@ _COLUMNS = {
 }
 
 _SPLIT = r"[A-Za-z_][\w-]*(?:\[[^\[\]]*\])?"
+_OTHER_LANGUAGES = re.compile(r"(?P<source>[A-Za-z]\w*)-(?P<target>[A-Za-z]\w*):(?P<spec>.+)")
+_REVERSED = "reversed:"
 _TFDS_SPEC = re.compile(rf"tfds:(?P<name>.+?)(?::(?P<split>{_SPLIT}(?:\+{_SPLIT})*))?")
 
 
@@ -45,7 +47,8 @@ class Corpus:
         name: Name for messages.
         read: Starts a new reading.
         weighted: Whether each pair is a `WeightedPair`.
-        files: The files that it is read from, if it is.
+        files: The files that it is read from, if it is, with its lines as they are there.
+        target_language: Language code of the targets, "" if it is not known.
 
     Example:
         >>> list(Corpus("greetings", lambda: iter([("hello", "hallo")])))
@@ -56,6 +59,7 @@ class Corpus:
     read: Read
     weighted: bool = False
     files: tuple[Path, ...] = ()
+    target_language: str = ""
 
     def __iter__(self) -> Iterator[LinePair]:
         return self.read()
@@ -82,11 +86,15 @@ def open_corpus(
 
     - `"phrasebook"`, `"phrasebook:SPLIT"` or `"phrasebook:SPLIT:SIZE"`: the built-in English and
       German sentences;
+    - `"parses"` and `"dialogue"`, likewise with SPLIT and SIZE: English sentences with their parse
+      trees (`phrasebook/trees.py`), and questions with replies (`phrasebook/dialogue.py`);
     - `"tfds:NAME"` or `"tfds:NAME:SPLIT"`: a translation data set of TensorFlow Datasets, split
       "train" by default; a NAME that is a folder is read by `tfds.folder_dataset.TranslateFolder`;
     - a path ending in `.tsv` or `.tsv.gz`: two columns, source and target;
     - any other path: a prefix, to which `.LANGUAGE` or `.LANGUAGE.gz` is added for each side;
-    - two paths: the source file and the target file, plain or `.gz`.
+    - two paths: the source file and the target file, plain or `.gz`;
+    - `"reversed:SPEC"`: the sources and targets of SPEC in each other's place;
+    - `"SOURCE-TARGET:SPEC"`, such as `"en-fr:corpora/un"`: SPEC in these languages.
 
     Args:
         spec: The corpus.
@@ -111,13 +119,32 @@ def open_corpus(
             "`source_language` and `target_language` must differ. Received: "
             f"{source_language!r} for both"
         )
+    if isinstance(spec, str) and spec.startswith(_REVERSED):
+        # The languages of the lines as they stand: what is read in reverse is the same text.
+        corpus = open_corpus(
+            spec.removeprefix(_REVERSED), source_language, target_language, weights
+        )
+        return _reversed(corpus, source_language)
+    if isinstance(spec, str) and (other := _OTHER_LANGUAGES.fullmatch(spec)):
+        corpus = open_corpus(other["spec"], other["source"], other["target"], weights)
+        return dataclasses.replace(corpus, name=spec)
     name = os.fspath(spec) if isinstance(spec, str | os.PathLike) else " and ".join(map(str, spec))
     read = _reader(spec, source_language, target_language, weights)
     first = next(read(), None)
     if first is None:
         raise CorpusError(f"{name} is empty; a corpus needs at least one pair. Received: 0 pairs")
     files = read.files if isinstance(read, _FileReader) else ()
-    return Corpus(name, read, isinstance(first, WeightedPair), files)
+    return Corpus(name, read, isinstance(first, WeightedPair), files, target_language)
+
+
+def _reversed(corpus: Corpus, target_language: str) -> Corpus:
+    return dataclasses.replace(
+        corpus,
+        name=f"{_REVERSED}{corpus.name}",
+        read=lambda: (weighed_like(pair[::-1], pair) for pair in corpus),
+        files=(),
+        target_language=target_language,
+    )
 
 
 def _reader(
@@ -313,28 +340,67 @@ def _tfds(spec: str, source_language: str, target_language: str) -> Read:
 
 
 def _phrasebook(spec: str, source_language: str, target_language: str) -> Read:
-    from phrasebook import SPLITS, phrasebook
+    from phrasebook import phrasebook
 
-    _, split, size = (*spec.split(":"), "", "")[:3]
-    split = split or "train"
-    if spec.count(":") > 2 or split not in SPLITS or not (size.isdecimal() or not size):
-        raise CorpusError(
-            f'A phrasebook must be "phrasebook:SPLIT" or "phrasebook:SPLIT:SIZE", with a split '
-            f"of {list(SPLITS)}. Received: {spec!r}"
-        )
+    split, size = split_and_size(spec)
     if {source_language, target_language} != {"en", "de"}:
         raise CorpusError(
             "The phrasebook translates between `en` and `de` only. Received: "
             f"source_language={source_language!r}, target_language={target_language!r}"
         )
-    pairs = phrasebook(split, size=int(size) if size else None)
+    pairs = phrasebook(split, size=size)
     if source_language == "de":
         pairs = [(german, english) for english, german in pairs]
     return lambda: iter(pairs)
 
 
+def _parses(spec: str, source_language: str, target_language: str) -> Read:
+    from phrasebook import parses
+
+    return _made(spec, parses, (source_language, target_language), ("en", "tree"))
+
+
+def _dialogue(spec: str, source_language: str, target_language: str) -> Read:
+    from phrasebook import turns
+
+    return _made(spec, turns, (source_language, target_language), ("turn", "reply"))
+
+
+def _made(
+    spec: str,
+    make: Callable[..., Sequence[LinePair]],
+    languages: tuple[str, str],
+    expected: tuple[str, str],
+) -> Read:
+    """Reads what the phrasebook makes of English sentences, which is no other language."""
+    if languages != expected:
+        raise CorpusError(
+            f"{spec!r} must be read with source_language={expected[0]!r} and "
+            f"target_language={expected[1]!r}. Received: {languages[0]!r} and {languages[1]!r}"
+        )
+    split, size = split_and_size(spec)
+    pairs = make(split, size=size)
+    return lambda: iter(pairs)
+
+
+def split_and_size(spec: str) -> tuple[str, int | None]:
+    """Reads `SCHEME[:SPLIT[:SIZE]]` of what the phrasebook makes."""
+    from phrasebook import SPLITS
+
+    scheme, split, size = (*spec.split(":"), "", "")[:3]
+    split = split or "train"
+    if spec.count(":") > 2 or split not in SPLITS or not (size.isdecimal() or not size):
+        raise CorpusError(
+            f'A {scheme} must be "{scheme}:SPLIT" or "{scheme}:SPLIT:SIZE", with a split '
+            f"of {list(SPLITS)}. Received: {spec!r}"
+        )
+    return split, int(size) if size else None
+
+
 # A line for each kind of corpus that is named, as `SCHEME` or `SCHEME:...`; all others are files.
 _SCHEMES: dict[str, Callable[[str, str, str], Read]] = {
     "phrasebook": _phrasebook,
+    "parses": _parses,
+    "dialogue": _dialogue,
     "tfds": _tfds,
 }

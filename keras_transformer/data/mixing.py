@@ -8,6 +8,7 @@ from fractions import Fraction
 from keras_transformer.config import DataConfig
 from keras_transformer.data.corpora import Corpus, CorpusError, LinePair, open_corpus
 from keras_transformer.data.held_out import sentences_of, without
+from keras_transformer.data.tags import tagged
 
 # Decimal weights become the fractions that they stand for: 0.29 is 29 in 100 pairs, and not 28.
 _LARGEST_DENOMINATOR = 10**9
@@ -31,10 +32,11 @@ def open_training_corpus(data: DataConfig, held_out: Iterable[LinePair] = ()) ->
     """
     languages = (data.source_language, data.target_language)
     sentences = sentences_of(held_out)
-    main, *others = (
+    corpora = [
         without(open_corpus(spec, *languages, data.weights), sentences)
         for spec in (data.train, *data.mix)
-    )
+    ]
+    main, *others = map(tagged, corpora) if data.tags else corpora
     corpus = Mixture(main, list(zip(others, data.mix.values(), strict=True))) if others else main
     if data.weights and not corpus.weighted:
         raise CorpusError(
@@ -110,6 +112,17 @@ def corpora_of(corpus: Corpus | Mixture) -> list[Corpus]:
     if isinstance(corpus, Corpus):
         return [corpus]
     return [corpus.main, *(other for other, _ in corpus.others)]
+
+
+def languages_of(corpus: Corpus | Mixture) -> list[str]:
+    """Returns the codes of the languages of the targets, each once.
+
+    Example:
+        >>> data = DataConfig("phrasebook:train:9", mix={"reversed:phrasebook:train:9": 1})
+        >>> languages_of(open_training_corpus(data))
+        ['de', 'en']
+    """
+    return sorted({corpus.target_language for corpus in corpora_of(corpus)})
 
 
 def _endless(corpus: Corpus, first: int) -> Iterator[LinePair]:

@@ -1,7 +1,7 @@
 """From pairs of lines to pairs of ids that a model can learn from.
 
-Which pairs are kept depends on the usual pieces of their lines. So a draw of other pieces never
-decides which pairs an epoch has.
+Which pairs are kept depends on the usual pieces of their lines. So a draw of other pieces, or of
+noise, never decides which pairs an epoch has.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from keras_transformer.data.bucketing import lengths_of
 from keras_transformer.data.corpora import LinePair
 from keras_transformer.data.filtering import Ids, Pair, PairFilter
+from keras_transformer.data.noise import WordNoise
 from keras_transformer.data.weights import weighed_like
 from keras_transformer.streams.chunking import chunked
 
@@ -37,6 +38,7 @@ class PairPreprocessor:
         max_ratio: Longest ratio of the sides' lengths; None for any.
         subword_dropout: Dropout of `SubwordTokenizer.tokenize_sampled`, which draws the pieces anew
             for each seed. A side that a draw makes longer than `max_length` keeps its usual pieces.
+        noise: Makes the sources noisy, anew for each seed; None for sources as they are.
 
     Example:
         >>> preprocess = PairPreprocessor((tokenizer, tokenizer), max_length=32)
@@ -50,6 +52,7 @@ class PairPreprocessor:
     max_length: int
     max_ratio: float | None = None
     subword_dropout: float = 0.0
+    noise: WordNoise | None = None
 
     def new_filter(self) -> PairFilter:
         """Returns a filter that has counted nothing yet."""
@@ -76,6 +79,8 @@ class PairPreprocessor:
             pairs = itertools.compress(pairs, kept)
             if self.subword_dropout:
                 pairs = self._resampled(kept_lines, list(pairs), seed=(*seed, number))
+            if self.noise is not None:
+                pairs = _noisy(self.noise, pairs, seed=(*seed, number))
             yield from map(weighed_like, pairs, kept_lines)
 
     lengths = staticmethod(lengths_of)
@@ -115,6 +120,13 @@ class PairPreprocessor:
                 yield ids if len(ids) <= self.max_length else pair[index]
 
         return zip(side(0), side(1), strict=True)
+
+
+def _noisy(noise: WordNoise, pairs: Iterable[Pair], seed: Sequence[int]) -> Iterator[Pair]:
+    """Makes the sources of a chunk noisy."""
+    # The draws of pieces have 0 and 1 for the sides.
+    rng = np.random.default_rng((*seed, 2))
+    return ((noise(np.asarray(source), rng), target) for source, target in pairs)
 
 
 def _rows(ragged: "tf.RaggedTensor") -> list[npt.NDArray[np.int32]]:

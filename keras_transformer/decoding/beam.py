@@ -9,6 +9,7 @@ from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live
 from keras_transformer.decoding.search import SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
+from keras_transformer.layers.gather import gather_in_rows
 from keras_transformer.tensors import Tensor
 
 
@@ -93,10 +94,9 @@ def propose_most_probable(
     values, tokens = top_k(logits, per_hypothesis)
     log_probs = values + ops.expand_dims(live.log_probs - log_normalizer, 2)
     flat = (-1, beam_size * per_hypothesis)
-    log_probs, best = ops.top_k(ops.reshape(log_probs, flat), 2 * beam_size)
-    best = ops.cast(best, "int32")
+    log_probs, best = top_k(ops.reshape(log_probs, flat), 2 * beam_size)
     return Candidates(
-        tokens=ops.take_along_axis(ops.reshape(tokens, flat), best, axis=1),
+        tokens=gather_in_rows(ops.reshape(tokens, flat), best),
         parents=best // per_hypothesis,
         log_probs=log_probs,
     )

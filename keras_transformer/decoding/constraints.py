@@ -7,10 +7,9 @@ the model's own, whatever was allowed.
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 from keras import ops
 
+from keras_transformer.decoding.bans import Ban
 from keras_transformer.decoding.hypotheses import Live
 from keras_transformer.decoding.search import Constraint
 from keras_transformer.tensors import Tensor
@@ -26,11 +25,7 @@ def ban_tokens(ids: Sequence[int]) -> Constraint:
     Example:
         >>> found = greedy_search(step, state, limits, 5, constraints=[ban_tokens([7])])
     """
-
-    def constrain(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
-        return allowed + _minus_infinity_at(ids, logits.shape[-1])
-
-    return constrain
+    return Ban(tuple(ids))
 
 
 def at_least(length: int) -> Constraint:
@@ -42,12 +37,7 @@ def at_least(length: int) -> Constraint:
     Example:
         >>> found = greedy_search(step, state, limits, 5, constraints=[at_least(2)])
     """
-
-    def constrain(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) -> Tensor:
-        no_eos = _minus_infinity_at([EOS_ID], logits.shape[-1])
-        return allowed + ops.where(index < length, no_eos, 0.0)
-
-    return constrain
+    return Ban((EOS_ID,), until=length)
 
 
 def no_repeated_ngram(n: int) -> Constraint:
@@ -108,9 +98,3 @@ def forced_prefix(allowed: Tensor, logits: Tensor, live: Live, index: Tensor) ->
 def _shifted(ids: Tensor, offset: int) -> Tensor:
     """Moves tokens to the left, so that a position shows the token `offset` after it."""
     return ops.concatenate([ids[:, :, offset:], ops.zeros_like(ids[:, :, :offset])], axis=2)
-
-
-def _minus_infinity_at(ids: Sequence[int], vocab_size: int) -> npt.NDArray[np.float32]:
-    values = np.zeros(vocab_size, np.float32)
-    values[list(ids)] = -np.inf
-    return values

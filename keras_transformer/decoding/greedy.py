@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from keras import ops
 
-from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live, themselves
+from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live
 from keras_transformer.decoding.search import SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
 from keras_transformer.tensors import Tensor
@@ -48,5 +48,5 @@ def propose_best(logits: Tensor, log_normalizer: Tensor, live: Live, index: Tens
     """Extends each hypothesis by its most probable token; see `search.Propose`."""
     values, tokens = top_k(logits, 1)
     log_probs = live.log_probs + ops.squeeze(values, 2) - log_normalizer
-    own = themselves(*ops.shape(live.parents))
-    return Candidates(ops.squeeze(tokens, 2), own, log_probs)
+    # As at the start: each continues itself.
+    return Candidates(ops.squeeze(tokens, 2), live.parents, log_probs)

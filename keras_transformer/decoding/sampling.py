@@ -6,7 +6,7 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
-from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live, themselves
+from keras_transformer.decoding.hypotheses import Candidates, Hypotheses, Live
 from keras_transformer.decoding.random_numbers import make_key, uniform_numbers
 from keras_transformer.decoding.search import Propose, SearchOptions, Step, search
 from keras_transformer.decoding.top_k import top_k
@@ -114,7 +114,7 @@ def propose_at_random(temperature: float, k: int | None, p: float) -> Propose:
         drawn = ops.minimum(drawn, values.shape[-1] - 1)
         log_probs = ops.squeeze(ops.take_along_axis(values, drawn, axis=2), 2) - log_normalizer
         chosen = drawn if tokens is None else ops.take_along_axis(tokens, drawn, axis=2)
-        own = themselves(*ops.shape(live.parents))
-        return Candidates(ops.squeeze(chosen, 2), own, live.log_probs + log_probs)
+        # As at the start: each continues itself.
+        return Candidates(ops.squeeze(chosen, 2), live.parents, live.log_probs + log_probs)
 
     return propose

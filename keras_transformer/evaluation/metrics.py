@@ -1,4 +1,4 @@
-"""sacreBLEU's metrics by their names, each with the signature that makes it comparable."""
+"""sacreBLEU's metrics by their names, and those of trees, each with its signature."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from keras_transformer.evaluation.bleu import make_bleu
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
-METRICS = ("bleu", "chrf", "ter")
+METRICS = ("bleu", "chrf", "ter", "brackets", "well_formed")
 
 
 def make_metric(name: str, tokenize: str = "13a") -> "Metric":
@@ -27,6 +27,8 @@ def make_metric(name: str, tokenize: str = "13a") -> "Metric":
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
+    from keras_transformer.evaluation.brackets import BracketF1, WellFormed
+
     match name:
         case "bleu":
             return make_bleu(tokenize)
@@ -34,4 +36,8 @@ def make_metric(name: str, tokenize: str = "13a") -> "Metric":
             return CHRF()
         case "ter":
             return TER()
+        case "brackets":
+            return BracketF1()
+        case "well_formed":
+            return WellFormed()
     raise ValueError(f"`metrics` must be some of {', '.join(METRICS)}. Received: {name!r}")

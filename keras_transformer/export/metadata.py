@@ -55,7 +55,7 @@ def describe(translator: "Translator") -> dict[str, Any]:
     """
     source, target = translator.source_tokenizer, translator.target_tokenizer
     return {
-        "exported": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **made_now(),
         "vocabulary": {"source": source.vocab_size, "target": target.vocab_size},
         # In tokens, eos included; a longer source is translated in pieces, or cut where an export's
         # output says so.
@@ -63,9 +63,19 @@ def describe(translator: "Translator") -> dict[str, Any]:
         "decoding": dataclasses.asdict(translator.config),
         "models": len(translator.models),
         "parameters": sum(model.count_params() for model in translator.models),
-        "versions": {
-            name: importlib.metadata.version(name)
-            for name in ("keras_transformer", "keras", "tensorflow", "tensorflow-text")
-        },
         **translator.origin,
+    }
+
+
+def made_now() -> dict[str, Any]:
+    """Returns when an export is made, and by what.
+
+    Example:
+        >>> sorted(made_now())
+        ['exported', 'versions']
+    """
+    packages = ("keras_transformer", "keras", "tensorflow", "tensorflow-text")
+    return {
+        "exported": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": {name: importlib.metadata.version(name) for name in packages},
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
 from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
@@ -26,6 +27,7 @@ def export_saved_model(
     version: int | None = None,
     quantization: str | None = None,
     finish: Callable[[Path], None] | None = None,
+    limits: InputLimits = OF_AN_EXPORT,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
@@ -48,6 +50,8 @@ def export_saved_model(
         version: Number of this version; None for the next free one.
         quantization: "float16" or "bfloat16" to store matrices in half the size; None for float32.
         finish: Takes the folder of the version, complete but not yet under its name, to add to it.
+        limits: How much of a text is translated at most; what is beyond is left out, and
+            `truncated` says so.
 
     Returns:
         The folder of this version.
@@ -66,10 +70,21 @@ def export_saved_model(
     """
     path = version_path(directory, version, "saved_model")
     weights = StoredWeights(translator.models, quantization)
-    module, signatures = _Module(weights, translator), _signatures(translator, weights)
+    module = _Module(weights, translator)
+    signatures = make_signatures(translator, weights, limits)
     with atomic_directory(path) as folder:
         tf.saved_model.save(module, folder, signatures=signatures)
-        write_metadata(folder, translator, "saved_model", quantization=quantization or "float32")
+        write_metadata(
+            folder,
+            translator,
+            "saved_model",
+            quantization=quantization or "float32",
+            limits={
+                "max_length": translator.graph.max_length,
+                "max_input_pieces": limits.max_pieces,
+                "max_input_bytes": limits.max_bytes,
+            },
+        )
         if finish is not None:
             finish(folder)
     return path
@@ -84,14 +99,29 @@ class _Module(tf.Module):
         self.tokenizers = [translator.source_tokenizer, translator.target_tokenizer]
 
 
-def _signatures(
-    translator: Translator, weights: StoredWeights
+def make_signatures(
+    translator: Translator, weights: StoredWeights, limits: InputLimits = OF_AN_EXPORT
 ) -> dict[str, tf.types.experimental.PolymorphicFunction]:
+    """Compiles the signatures of an export, which `export_saved_model` lists.
+
+    Args:
+        translator: What translates.
+        weights: What to compute with.
+        limits: How much of a text is translated at most.
+
+    Returns:
+        Each by its name. Their graphs do not keep the weights and the tokenizers alive.
+
+    Example:
+        >>> from keras_transformer.translation.storage import StoredWeights
+        >>> sorted(make_signatures(translator, StoredWeights(translator.models)))
+        ['attention', 'nbest', 'score', 'serving_default', 'translate']
+    """
     config = translator.config
     if config.num_hypotheses == 1 and not config.sampling:
         config = dataclasses.replace(config, num_hypotheses=config.beam_size)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
-    graph = TranslationGraph(translator.models, *tokenizers, config, weights)
+    graph = TranslationGraph(translator.models, *tokenizers, config, weights, limits=limits)
 
     def signature(
         function: Callable[..., Any], **inputs: tf.DType

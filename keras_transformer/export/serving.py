@@ -19,6 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.signatures import signature_definitions
 from keras_transformer.extras import needed
@@ -41,6 +42,7 @@ def export_serving(
     version: int | None = None,
     quantization: str | None = None,
     name: str | None = None,
+    limits: InputLimits = OF_AN_EXPORT,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all, and then `directory/serving/`.
 
@@ -52,6 +54,7 @@ def export_serving(
         version: Number of this version; None for the next free one.
         quantization: As in `export_saved_model`.
         name: The model's name in requests; None for the name of `directory`.
+        limits: As in `export_saved_model`.
 
     Returns:
         The folder of this version.
@@ -78,7 +81,7 @@ def export_serving(
             for log in _warmup_requests(translator, folder, name):
                 writer.write(log.SerializeToString())
 
-    path = export_saved_model(translator, directory, version, quantization, finish=add_warmup)
+    path = export_saved_model(translator, directory, version, quantization, add_warmup, limits)
     _write_configuration(Path(directory) / "serving", name)
     return path
 

@@ -1,11 +1,13 @@
 """What a format makes of its files, for a run to be written of."""
 
 import dataclasses
+import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from keras_transformer.config import DecodingConfig, TransformerConfig
+from keras_transformer.importing.vocabulary import read_file
 from keras_transformer.importing.weights import Weights
 from keras_transformer.text.tokenizer import SubwordTokenizer
 
@@ -27,6 +29,39 @@ class Checkpoint:
     tokenizers: tuple[SubwordTokenizer, SubwordTokenizer]
     weights: Weights
     languages: tuple[str | None, str | None] = (None, None)
+
+
+def read_json(path: Path, may_lack: bool = False) -> dict[str, Any]:
+    """Reads a JSON object.
+
+    Args:
+        path: The file.
+        may_lack: Whether a file that is not there is as an empty one.
+
+    Raises:
+        ValueError: If it is missing, or holds something else.
+
+    Example:
+        >>> _ = Path("config.json").write_text('{"d_model": 8}')
+        >>> read_json(Path("config.json"))
+        {'d_model': 8}
+    """
+    if may_lack and not path.is_file():
+        return {}
+    try:
+        content = json.loads(read_file(path).decode())
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+            raise ValueError(
+                f"`source` must hold JSON in {path.name}; copy it anew. Received: {path}, {error}"
+            ) from error
+        raise
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"`source` must hold a JSON object in {path.name}; copy it anew. Received: {path}, a "
+            f"{type(content).__name__}"
+        )
+    return content
 
 
 def require_supported(

@@ -9,7 +9,6 @@ Reference:
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,11 @@ from keras_transformer.config import DecodingConfig, TransformerConfig
 from keras_transformer.importing.checkpoint import (
     Checkpoint,
     optional,
+    read_json,
     require_supported,
     required_options,
 )
-from keras_transformer.importing.tensors import Floats, Tensors, open_safetensors, open_torch
+from keras_transformer.importing.tensors import Floats, Tensors, open_weights
 from keras_transformer.importing.vocabulary import NEVER, Vocabulary, read_file
 from keras_transformer.importing.weights import Reordered, Weights, sines_before_cosines
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -87,18 +87,18 @@ def read_huggingface(folder: Path) -> Checkpoint:
         >>> checkpoint = read_huggingface(Path("opus-mt-en-de"))  # doctest: +SKIP
     """
     path = folder / "config.json"
-    options = _json(path)
+    options = read_json(path)
     require_supported(options, _SUPPORTED, path)
     sizes = required_options(options, _SIZES, path)
     for name in ("ffn_dim", "attention_heads"):
         require_supported(options, {f"decoder_{name}": [sizes[f"encoder_{name}"]]}, path)
     vocabularies = _vocabularies(folder, options)
-    tensors = _open_weights(folder)
+    tensors = open_weights(folder)
     config = _model_config(options, vocabularies, tensors, path)
     own = options.get(OWN_CONFIG)
     if own:
         config = _own_config(own, config, path)
-    searching = {**options, **_json(folder / "generation_config.json", may_lack=True)}
+    searching = {**options, **read_json(folder / "generation_config.json", may_lack=True)}
     weights: Weights = HuggingFaceWeights(
         tensors, config, vocabularies, bool(searching.get("renormalize_logits"))
     )
@@ -108,7 +108,7 @@ def read_huggingface(folder: Path) -> Checkpoint:
     elif not weights.embedding("target", config.d_model)[BOS_ID].any():
         config = dataclasses.replace(config, zero_start=True)
     place = folder / "tokenizer_config.json"
-    told = _json(place, may_lack=True)
+    told = read_json(place, may_lack=True)
     source, target = (optional(told, f"{side}_lang", "", place) for side in ("source", "target"))
     return Checkpoint(
         config,
@@ -119,29 +119,10 @@ def read_huggingface(folder: Path) -> Checkpoint:
     )
 
 
-def _json(path: Path, may_lack: bool = False) -> dict[str, Any]:
-    if may_lack and not path.is_file():
-        return {}
-    try:
-        content = json.loads(read_file(path).decode())
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-            raise ValueError(
-                f"`source` must hold JSON in {path.name}; copy it anew. Received: {path}, {error}"
-            ) from error
-        raise
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"`source` must hold a JSON object in {path.name}; copy it anew. Received: {path}, a "
-            f"{type(content).__name__}"
-        )
-    return content
-
-
 def _vocabularies(folder: Path, options: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
     """Returns those of source and target; one object twice if they are joint."""
     place = folder / "tokenizer_config.json"
-    told = _json(place, may_lack=True)
+    told = read_json(place, may_lack=True)
     unk, eos = (_token(told, name, default, place) for name, default in _SPECIAL.items())
     pad, start = options["pad_token_id"], options["decoder_start_token_id"]
     source, size = folder / "vocab.json", options["vocab_size"]
@@ -171,7 +152,7 @@ def _token(told: Mapping[str, Any], name: str, default: str, path: Path) -> str:
 
 
 def _pieces(path: Path, size: int) -> list[str]:
-    ids = _json(path)
+    ids = read_json(path)
     if not all(type(number) is int for number in ids.values()):
         raise ValueError(
             f"`source` must have whole numbers for ids in {path.name}; copy it anew. Received: "
@@ -301,17 +282,6 @@ def _banned(told: Mapping[str, Any], vocabulary: Vocabulary, path: Path) -> tupl
 
 def _is_row(row: object, pieces: Mapping[int | None, Any]) -> bool:
     return isinstance(row, int) and row in pieces
-
-
-def _open_weights(folder: Path) -> Tensors:
-    if (folder / "model.safetensors").is_file():
-        return open_safetensors(folder / "model.safetensors")
-    if (folder / "pytorch_model.bin").is_file():
-        return open_torch(folder / "pytorch_model.bin")
-    raise ValueError(
-        "`source` must be a folder with model.safetensors or pytorch_model.bin, in one file; copy "
-        f"the whole of it. Received: {folder}"
-    )
 
 
 class HuggingFaceWeights:

@@ -3,13 +3,23 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
-from keras_transformer.config import DataConfig, RunConfig
+from keras_transformer.config import (
+    DataConfig,
+    DocumentsConfig,
+    MaskedLMConfig,
+    PiecesConfig,
+    RunConfig,
+)
 from keras_transformer.data.bucketing import BucketPlan, Shape
 from keras_transformer.files import atomic_directory, require_local
+from keras_transformer.importing.bert import BertCheckpoint
+from keras_transformer.importing.bert import fill as fill_bert
 from keras_transformer.importing.checkpoint import Checkpoint
 from keras_transformer.importing.source import open_source
 from keras_transformer.importing.weights import fill, require_sizes
+from keras_transformer.models.masked_language_model import MaskedLanguageModel
 from keras_transformer.models.transformer import Transformer
 from keras_transformer.runs.progress import Progress
 from keras_transformer.runs.run import Run
@@ -24,9 +34,10 @@ def import_run(
     """Makes a run of another toolkit's checkpoint.
 
     Args:
-        source: A folder of Hugging Face's or of Marian's, or a zip of the latter.
+        source: A folder of Hugging Face's, of Marian's or of Google's BERT, or a zip of one.
         output: The run's directory; it must not exist.
-        source_language: Code of the source's language; None for what the source says.
+        source_language: Code of the source's language; None for what the source says. Of use for
+            models that translate, like the next.
         target_language: Code of the target's, likewise; of a vocabulary with language tags, the one
             that is meant where a text has no tag.
 
@@ -46,17 +57,44 @@ def import_run(
     if Path(output).exists():
         raise FileExistsError(f"`output` must not exist yet. Received: {os.fspath(output)}")
     with open_source(Path(source)) as checkpoint:
-        config = _run_config(checkpoint, source_language, target_language)
-        require_sizes(checkpoint.config, checkpoint.weights)
-        model = Transformer(checkpoint.config)
-        fill(model, checkpoint.weights)
+        if isinstance(checkpoint, BertCheckpoint):
+            config, model, tokenizers = _pretrained(checkpoint)
+        else:
+            config, model, tokenizers = _translator(checkpoint, source_language, target_language)
+    del checkpoint  # Its files are mapped into memory, of which saving takes as much again.
     tokens, most = config.data.batch_tokens, config.model.max_length
     plan = BucketPlan((Shape(max(1, tokens // most), most, most),))
     with atomic_directory(output) as folder:
-        run = Run(folder, config, checkpoint.tokenizers, plan)
+        run = Run(folder, config, tokenizers, plan)
         run.write()
         run.checkpoints.save(model, Progress())
     return dataclasses.replace(run, path=Path(output))
+
+
+def _pretrained(checkpoint: BertCheckpoint) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Returns configuration, model and tokenizers of a run of masked words."""
+    model = MaskedLanguageModel(checkpoint.config, checkpoint.next_sentence)
+    fill_bert(model, checkpoint.weights)
+    data = DocumentsConfig(
+        [],  # It was not trained here.
+        valid=None,
+        length=min(DocumentsConfig.length, checkpoint.config.max_length),
+        next_sentence=checkpoint.next_sentence,
+    )
+    pieces = PiecesConfig(lowercase=checkpoint.tokenizer.lowercase)
+    config = MaskedLMConfig(checkpoint.config, tokenizer=pieces, data=data)
+    return config, model, (checkpoint.tokenizer, checkpoint.tokenizer)
+
+
+def _translator(
+    checkpoint: Checkpoint, source_language: str | None, target_language: str | None
+) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Returns configuration, model and tokenizers of a run of translation."""
+    config = _run_config(checkpoint, source_language, target_language)
+    require_sizes(checkpoint.config, checkpoint.weights)
+    model = Transformer(checkpoint.config)
+    fill(model, checkpoint.weights)
+    return config, model, checkpoint.tokenizers
 
 
 def _run_config(checkpoint: Checkpoint, source: str | None, target: str | None) -> RunConfig:

@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from keras_transformer.importing.checkpoint import Checkpoint
+from keras_transformer.importing.bert import BertCheckpoint, read_bert, read_google_bert
+from keras_transformer.importing.checkpoint import Checkpoint, read_json
 from keras_transformer.importing.huggingface import read_huggingface
 from keras_transformer.importing.marian import read_marian
 
@@ -21,11 +22,11 @@ _FAULTS = (
 
 
 @contextlib.contextmanager
-def open_source(source: Path) -> Iterator[Checkpoint]:
+def open_source(source: Path) -> Iterator[Checkpoint | BertCheckpoint]:
     """Reads a checkpoint; its weights are there within the block.
 
     Args:
-        source: A folder of Hugging Face's or of Marian's, or a zip of the latter.
+        source: A folder of Hugging Face's, of Marian's or of Google's BERT, or a zip of one.
 
     Raises:
         FileNotFoundError: If there is no such thing.
@@ -46,14 +47,17 @@ def open_source(source: Path) -> Iterator[Checkpoint]:
         yield _read(_innermost(Path(folder)))
 
 
-def _read(folder: Path) -> Checkpoint:
+def _read(folder: Path) -> Checkpoint | BertCheckpoint:
     if (folder / "config.json").is_file():
-        return read_huggingface(folder)
+        told = read_json(folder / "config.json").get("model_type")
+        return read_bert(folder) if told == "bert" else read_huggingface(folder)
+    if (folder / "bert_config.json").is_file():
+        return read_google_bert(folder)
     if (folder / "decoder.yml").is_file() or any(folder.glob("*.npz")):
         return read_marian(folder)
     raise ValueError(
-        "`source` must hold config.json, as Hugging Face's models do, or decoder.yml and an .npz, "
-        "as Marian's do. Received: "
+        "`source` must hold config.json, as Hugging Face's models do, decoder.yml and an .npz, as "
+        "Marian's do, or bert_config.json, as Google's BERT does. Received: "
         f"{folder} with {', '.join(sorted(file.name for file in folder.iterdir())) or 'nothing'}"
     )
 

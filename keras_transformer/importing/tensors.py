@@ -154,6 +154,23 @@ def open_torch(path: Path) -> Tensors:
     return Tensors(path, weights.keys(), lambda name: weights[name].float().numpy())
 
 
+def open_weights(folder: Path) -> Tensors:
+    """Opens the weights of a folder of Hugging Face's, in whichever format they are.
+
+    Raises:
+        ImportError: If the package that reads them is not installed.
+        ValueError: If there are none, or the file is not whole.
+    """
+    if (folder / "model.safetensors").is_file():
+        return open_safetensors(folder / "model.safetensors")
+    if (folder / "pytorch_model.bin").is_file():
+        return open_torch(folder / "pytorch_model.bin")
+    raise ValueError(
+        "`source` must be a folder with model.safetensors or pytorch_model.bin, in one file; copy "
+        f"the whole of it. Received: {folder}"
+    )
+
+
 @contextlib.contextmanager
 def _readable(path: Path, *errors: type[Exception]) -> Iterator[None]:
     """Says which file is at fault when it cannot be read."""

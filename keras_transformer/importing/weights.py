@@ -172,6 +172,8 @@ def fill(model: Transformer, weights: Weights) -> None:
     Raises:
         ValueError: If weights are missing, left over, of another shape, or not finite.
     """
+    # First what takes most memory, while little of the file has been mapped into it.
+    _fill_embeddings(model, weights)
     for name in STACKS:
         stack = getattr(model, name)
         for i, layer in enumerate(stack.layers):
@@ -181,7 +183,6 @@ def fill(model: Transformer, weights: Weights) -> None:
                 _fill_norm(norm, weights.norm(name, part, model.config.d_model, i))
         if model.config.norm_first:
             _fill_norm(stack.final_norm, weights.norm(name, "top", model.config.d_model))
-    _fill_embeddings(model, weights)
     weights.require_all_read()
 
 

@@ -3,7 +3,7 @@
 Encoder and decoder, and the residual connections in them (3.1); attention (3.2.1, 3.2.2), its two
 uses and their masks (3.2.3); the feed-forward network (3.3); embeddings and logits (3.4); positions
 (3.5). Last, what is beyond the paper's model: restricted self-attention, which its Section 4
-proposes, and the scores and alignments that attention had before.
+proposes, what BERT has above an encoder, and the scores and alignments that attention had before.
 """
 
 # The paper's order in place of the alphabet's.
@@ -27,6 +27,7 @@ from keras_transformer.layers.positional_encoding import (
     PositionalSum,
 )
 from keras_transformer.layers.restricted_attention import RestrictedSelfAttention
+from keras_transformer.layers.masked_words import MaskedWordHead
 from keras_transformer.layers.scores import (
     AdditiveScore,
     DotScore,
@@ -63,6 +64,7 @@ __all__ = [
     "LearnedPositionalEncoding",
     "PositionalSum",
     "RestrictedSelfAttention",
+    "MaskedWordHead",
     "AdditiveScore",
     "DotScore",
     "GeneralScore",

@@ -11,8 +11,10 @@ the slots are those of step `index % window`.
 
 from collections.abc import Iterable
 
+import numpy as np
 from keras import ops
 
+from keras_transformer.layers.gather import gather
 from keras_transformer.tensors import Tensor
 
 
@@ -60,12 +62,12 @@ def newest_slots(
         >>> keras.ops.convert_to_numpy(slots)[0, :, 0].tolist()
         [[0, 0, 2], [0, 0, 3]]
     """
-    axes = (batch_size, beam_size, num_heads)
-    sentence, hypothesis, head = (
-        ops.broadcast_to(ops.reshape(ops.arange(size, dtype="int32"), shape), axes)
-        for size, shape in zip(axes, ((-1, 1, 1), (1, -1, 1), (1, 1, -1)), strict=True)
-    )
-    return ops.stack([sentence, head, index * beam_size + hypothesis], axis=-1)
+    # All that the graph does not know before are two scalars.
+    hypothesis, head = np.indices((beam_size, num_heads), np.int32)
+    within = np.stack([np.zeros_like(head), head, hypothesis], axis=-1)
+    sentence = ops.reshape(ops.arange(batch_size, dtype="int32"), (-1, 1, 1, 1))
+    first = index * beam_size * np.array([0, 0, 1], np.int32)
+    return sentence * np.array([1, 0, 0], np.int32) + (within + first)
 
 
 def write(cache: Tensor, new: Tensor, slots: Tensor, reused: bool = False) -> Tensor:
@@ -115,7 +117,7 @@ def resize(x: Tensor, rows: Tensor, slots: int | Tensor) -> Tensor:
         >>> tuple(resize(keras.ops.zeros((3, 4, 12, 32)), np.array([0, 2]), slots=16).shape)
         (2, 4, 16, 32)
     """
-    kept = ops.take(x, rows, axis=0)
+    kept = gather(x, rows)
     room = slots - ops.shape(kept)[2]
     return ops.pad(kept, [[0, 0], [0, 0], [0, room]] + [[0, 0]] * (len(x.shape) - 3))
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.layers.gather import gather
 from keras_transformer.layers.ids import checked_ids
 from keras_transformer.layers.rows import as_rows
 from keras_transformer.layers.serialization import register
@@ -79,12 +80,16 @@ class TokenEmbedding(keras.layers.Layer):
         if reverse:
             return self.logits(x, self.output_kernel())
         ids = checked_ids(x, self.vocab_size)
-        vectors = ops.take(self.embeddings, ids, axis=0)
+        vectors = self.rows(ids)
         if self.scale:
             vectors = vectors * math.sqrt(self.d_model)
         if self.zero_start:
             vectors = ops.where(ops.expand_dims(ops.equal(ids, BOS_ID), -1), 0.0, vectors)
         return vectors
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """Looks up rows of the matrix; an export may have them in another form."""
+        return gather(ops.convert_to_tensor(self.embeddings), ids)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape, self.d_model)

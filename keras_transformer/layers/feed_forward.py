@@ -1,5 +1,6 @@
 """Position-wise feed-forward networks (Section 3.3)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -23,8 +24,34 @@ def quick_gelu(x: Tensor) -> Tensor:
     return x * ops.sigmoid(1.702 * x)
 
 
+def gelu_tanh(x: Tensor) -> Tensor:
+    """Computes the GELU with the hyperbolic tangent in place of the error function.
+
+    Example:
+        >>> round(float(gelu_tanh(1.0)), 4)
+        0.8412
+
+    Reference:
+        "Gaussian Error Linear Units", arXiv 1606.08415, Section 2.
+    """
+    return keras.activations.gelu(x, approximate=True)
+
+
 # Activations that Keras has no name for.
-_ACTIVATIONS = {"quick_gelu": quick_gelu}
+_ACTIVATIONS = {"quick_gelu": quick_gelu, "gelu_tanh": gelu_tanh}
+
+
+def activation_named(name: str) -> Callable[[Tensor], Tensor]:
+    """Returns an activation by its Keras name, "quick_gelu" or "gelu_tanh".
+
+    Raises:
+        ValueError: If there is none of that name.
+
+    Example:
+        >>> float(activation_named("relu")(keras.ops.array(-1.0)))
+        0.0
+    """
+    return keras.activations.get(_ACTIVATIONS.get(name, name))
 
 
 @register
@@ -33,7 +60,8 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         d_ff: Inner width.
-        activation: Activation between the two products, by its Keras name; or "quick_gelu".
+        activation: Activation between the two products, by a name that
+            `activation_named` takes.
 
     Call arguments:
         x: float `[batch, length, d_model]`.
@@ -55,9 +83,8 @@ class FeedForward(keras.layers.Layer):
 
     def build(self, input_shape: Shape) -> None:
         d_model = input_shape[-1]
-        activation = _ACTIVATIONS.get(self.activation, self.activation)
         self.inner = keras.layers.Dense(
-            self.d_ff, activation, dtype=self.dtype_policy, name="inner"
+            self.d_ff, activation_named(self.activation), dtype=self.dtype_policy, name="inner"
         )
         self.inner.build(input_shape)
         self.outer = keras.layers.Dense(d_model, dtype=self.dtype_policy, name="outer")

@@ -1,4 +1,4 @@
-"""How the projections to queries, keys and values begin, of which the paper says nothing."""
+"""How weights begin: the projections of attention, of which the paper says nothing, and BERT's."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,3 +44,28 @@ class FusedGlorotUniform(keras.initializers.Initializer):
 
     def get_config(self) -> dict[str, Any]:
         return {"widths": self.widths, "gain": self.gain, "seed": self.seed}
+
+
+def begin_truncated_normal(weights: Iterable[keras.Variable], stddev: float) -> None:
+    """Draws matrices anew from a truncated normal distribution; biases and norms stay.
+
+    BERT begins all of its matrices alike, whatever a layer has as its own way.
+
+    Args:
+        weights: Variables, those of a model or of a layer.
+        stddev: Standard deviation.
+
+    Example:
+        >>> dense = keras.layers.Dense(8)
+        >>> dense.build((None, 8))
+        >>> begin_truncated_normal(dense.weights, stddev=0.02)
+        >>> bool(abs(np.asarray(dense.kernel)).max() <= 0.04)
+        True
+
+    Reference:
+        `create_initializer` of `modeling.py` in google-research/bert.
+    """
+    for weight in weights:
+        if len(weight.shape) == 2:
+            draw = keras.initializers.TruncatedNormal(stddev=stddev)
+            weight.assign(draw(weight.shape, weight.dtype))

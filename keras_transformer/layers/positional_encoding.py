@@ -12,6 +12,7 @@ import numpy.typing as npt
 from keras import ops
 
 from keras_transformer.config import Positions
+from keras_transformer.layers.gather import gather
 from keras_transformer.layers.serialization import register
 from keras_transformer.tensors import Shape, Tensor
 
@@ -84,7 +85,7 @@ class PositionalEncoding(keras.layers.Layer):
                 f"`max_length`; raise `max_length` or shorten the input. Received: {length} tokens"
             )
         table = ops.convert_to_tensor(self.table, "float32")
-        rows = ops.take(table, ops.arange(ops.shape(x)[1]) + start, axis=0)
+        rows = gather(table, ops.arange(ops.shape(x)[1]) + start)
         return x + ops.cast(rows, x.dtype)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:

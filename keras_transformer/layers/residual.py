@@ -48,8 +48,9 @@ class Residual(keras.layers.Layer):
         self.dropout_rate = dropout
         self.norm_first = norm_first
         # Named, so that the paths of variables are the same in every model.
+        # The last axis by its number: where it is -1, Keras reshapes gain and bias in each call.
         self.norm = keras.layers.LayerNormalization(
-            epsilon=norm_epsilon, dtype=self.dtype_policy, name="norm"
+            axis=2, epsilon=norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
         self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 

@@ -41,3 +41,24 @@ def on_rows(function: Callable[..., Any], x: Tensor, *others: Any) -> Any:
     axes = ops.shape(x)[1:-1]
     outputs = function(*keras.tree.map_structure(as_rows, (x, *others)))
     return keras.tree.map_structure(lambda y: ops.reshape(y, (-1, *axes, y.shape[-1])), outputs)
+
+
+def rows_at(x: Tensor, places: Tensor) -> Tensor:
+    """Takes the vectors at some places of each sequence.
+
+    Args:
+        x: float `[batch, length, width]`.
+        places: int `[batch, places]`.
+
+    Returns:
+        float `[batch, places, width]`.
+
+    Example:
+        >>> x = keras.ops.array([[[1.0], [2.0]], [[3.0], [4.0]]])
+        >>> keras.ops.convert_to_numpy(rows_at(x, np.array([[1], [0]]))).tolist()
+        [[[2.0]], [[3.0]]]
+    """
+    batch, length = ops.shape(x)[:2]
+    places = ops.cast(places, "int32")
+    first = ops.expand_dims(ops.arange(batch, dtype="int32") * length, 1)
+    return ops.take(as_rows(x), first + places, axis=0)

@@ -11,12 +11,16 @@ from typing import Any
 import keras
 
 from keras_transformer.config import (
+    BERT_PRESETS,
     PRESETS,
     RECURRENT_PRESETS,
+    BertConfig,
     RecurrentConfig,
     TransformerConfig,
 )
 from keras_transformer.config.model import ModelConfig
+from keras_transformer.config.sections import Architecture
+from keras_transformer.models.bert import Bert
 from keras_transformer.models.recurrent import RecurrentEncoderDecoder
 from keras_transformer.models.transformer import Transformer
 
@@ -27,18 +31,20 @@ class Family:
 
     Args:
         name: What `run.json` calls it.
-        config: Its configuration, a frozen dataclass that is a `ModelConfig`; a family that
-            translates has a `Seq2SeqConfig`.
-        model: The model, a registered `keras.Model` that takes a `config` and a `dtype`; in a
-            family that translates it is a `Seq2Seq`.
+        config: Its configuration, a frozen dataclass that is a `ModelConfig`; that of an encoder
+            with a decoder is a `Seq2SeqConfig`.
+        model: The model, a registered `keras.Model` that takes a `config` and a `dtype`. An encoder
+            with a decoder is a `Seq2Seq`; on an encoder alone, tasks put heads.
         presets: Fields of the configuration by the name of a preset. No two families have presets
             of one name.
+        architecture: What the model is; a task takes those of one kind.
     """
 
     name: str
     config: type
     model: type[keras.Model]
     presets: Mapping[str, Mapping[str, Any]]
+    architecture: Architecture = "encoder_decoder"
 
 
 FAMILIES: dict[str, Family] = {
@@ -47,6 +53,7 @@ FAMILIES: dict[str, Family] = {
         # A line for each.
         Family("transformer", TransformerConfig, Transformer, PRESETS),
         Family("recurrent", RecurrentConfig, RecurrentEncoderDecoder, RECURRENT_PRESETS),
+        Family("bert", BertConfig, Bert, BERT_PRESETS, "encoder"),
     )
 }
 
@@ -68,6 +75,25 @@ def family_of(config: ModelConfig) -> Family:
         "`model` must be the configuration of one of the families "
         f"{', '.join(FAMILIES)}. Received: {type(config).__name__}"
     )
+
+
+def require_architecture(config: ModelConfig, architecture: Architecture) -> None:
+    """Checks that a model is of the kind that a task takes.
+
+    Raises:
+        ValueError: If it is of another; the message lists the families that are.
+
+    Example:
+        >>> require_architecture(TransformerConfig(), "encoder_decoder")
+    """
+    family = family_of(config)
+    if family.architecture != architecture:
+        fitting = [f.name for f in FAMILIES.values() if f.architecture == architecture]
+        raise ValueError(
+            f"`model` must be an {architecture.replace('_', '-')}, of the families "
+            f"{', '.join(fitting)}, for this task; choose another `--preset` or `--task`. "
+            f"Received: family {family.name!r}"
+        )
 
 
 def make_model(config: ModelConfig, **kwargs: Any) -> keras.Model:

@@ -14,6 +14,7 @@ from keras_transformer.config.recurrent import RecurrentConfig
 from keras_transformer.layers.beams import take_beams
 from keras_transformer.layers.cache import fill_up
 from keras_transformer.layers.embedding import TokenEmbedding
+from keras_transformer.layers.gather import gather
 from keras_transformer.layers.recurrent_decoder import make_decoder
 from keras_transformer.layers.recurrent_encoder import RecurrentEncoder
 from keras_transformer.layers.serialization import register
@@ -239,7 +240,7 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         """Keeps some of the sentences; there is room for any number of steps. See `Seq2Seq`."""
 
         def kept(part: Any) -> Any:
-            return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), part)
+            return keras.tree.map_structure(lambda x: gather(x, rows), part)
 
         resized: State = {
             **state,

@@ -5,6 +5,7 @@ update. Imported on that backend alone.
 """
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -15,9 +16,9 @@ from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import PAD_ID
 
-# Inputs, a structure of int tensors [batch, length]; labels, int [batch, length]; and the weight of
-# each pair, float [batch], or None.
-Batch = tuple[Any, Tensor, Tensor | None]
+# Inputs, a structure of int tensors [batch, length]; labels, int [batch, length], or a mapping of
+# those of several outputs; and the weight of each pair, float [batch], or None.
+Batch = tuple[Any, Any, Tensor | None]
 
 
 class TensorFlowStep(keras.Model):
@@ -28,12 +29,21 @@ class TensorFlowStep(keras.Model):
 
     micro_batches: int
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles as `keras.Model.compile` does, with a loss or a mapping of those of outputs."""
+        super().compile(*args, **kwargs)
+        if isinstance(self.loss, Mapping):
+            # Keras's own takes one mean over what is given to it. Past Keras's `__setattr__`, which
+            # would make it a metric beside the loss.
+            object.__setattr__(self, "_loss_tracker", SumOfMeans(len(self.loss), name="loss"))
+
     def train_step(self, data: Any) -> dict[str, Tensor]:
         """Updates the weights by one batch.
 
         Args:
-            data: Inputs, a structure of tensors `[batch, ...]`; labels, int `[batch, length]`; and
-                a weight for each pair, `[batch]`, if pairs do not count alike.
+            data: Inputs, a structure of tensors `[batch, ...]`; labels, int `[batch, length]`, or a
+                mapping of those of several outputs; and a weight for each pair, `[batch]`, if pairs
+                do not count alike.
 
         Returns:
             The metrics of the epoch so far, over all replicas.
@@ -42,9 +52,9 @@ class TensorFlowStep(keras.Model):
         replica = tf.distribute.get_replica_context()
         # Without this, what depends on no data happens also in the step that finds the data at its
         # end: the count of steps and the random states go on by one.
-        with tf.control_dependencies([data[1]]):
+        with tf.control_dependencies(keras.tree.flatten(data[1])):
             batch = self._filled(data)
-            total = replica.all_reduce(tf.distribute.ReduceOp.SUM, _weight(batch))
+            total = replica.all_reduce(tf.distribute.ReduceOp.SUM, _weights(batch))
             gradients = self._accumulate(batch, total)
             # In one call, so that the sums of the metrics cost no wait of their own.
             gradients, sums = replica.all_reduce(
@@ -56,10 +66,8 @@ class TensorFlowStep(keras.Model):
     def test_step(self, data: Any) -> dict[str, Tensor]:
         """Returns the metrics so far, those of one more batch included."""
         batch = self._filled(keras.utils.unpack_x_y_sample_weight(data))
-        inputs, labels, weights = batch
-        logits = self(inputs, training=False)
-        loss = self.compute_loss(inputs, labels, logits, weights, training=False)
-        self._update_metrics(batch, logits, loss)
+        logits = self(batch[0], training=False)
+        self._update_metrics(batch, logits, self.compute_losses(*batch, logits, training=False))
         replica = tf.distribute.get_replica_context()
         return self._results(replica.all_reduce(tf.distribute.ReduceOp.SUM, self._sums()))
 
@@ -85,7 +93,7 @@ class TensorFlowStep(keras.Model):
 
         Args:
             batch: Of one replica.
-            total: Real tokens of the global batch, or the sum of their weights.
+            total: Real labels of each output in the global batch, or the sums of their weights.
 
         Returns:
             A dense gradient for each trainable variable.
@@ -112,25 +120,38 @@ class TensorFlowStep(keras.Model):
 
     def _gradients(self, batch: Batch, total: Tensor) -> list[Tensor]:
         """Takes the gradients of a micro-batch, and counts it in the metrics."""
-        inputs, labels, weights = batch
         with tf.GradientTape() as tape:
-            logits = self(inputs, training=True)
-            loss = self.compute_loss(inputs, labels, logits, weights, training=True)
-            share = ops.divide_no_nan(_weight(batch), total)
-            objective = self.optimizer.scale_loss(loss * share)
-        self._update_metrics(batch, logits, loss)
+            logits = self(batch[0], training=True)
+            losses = self.compute_losses(*batch, logits, training=True)
+            shares = ops.divide_no_nan(_weights(batch), total)
+            objective = self.optimizer.scale_loss(ops.sum(losses * shares))
+        self._update_metrics(batch, logits, losses)
         gradients = tape.gradient(
-            objective, [variable.value for variable in self.trainable_variables]
+            objective,
+            [variable.value for variable in self.trainable_variables],
+            # Of what no output reads, such as a pooled vector where tokens alone are asked for.
+            unconnected_gradients=tf.UnconnectedGradients.ZERO,
         )
         # Adds up the repeated rows of an embedding's sparse gradient: a sum over replicas, a norm
         # and an accumulation all need them so.
         return [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    def _update_metrics(self, batch: Batch, logits: Tensor, loss: Tensor) -> None:
+    def compute_losses(
+        self, inputs: Any, labels: Any, weights: Tensor | None, logits: Any, training: bool
+    ) -> Tensor:
+        """Returns the loss of each output, float32 `[outputs]`; their sum is what is minimized."""
+        if not isinstance(labels, Mapping):
+            loss = self.compute_loss(inputs, labels, logits, weights, training=training)
+            return ops.expand_dims(loss, 0)
+        return ops.stack(
+            [self.loss[name](labels[name], logits[name], weights) for name in sorted(labels)]
+        )
+
+    def _update_metrics(self, batch: Batch, logits: Any, losses: Tensor) -> None:
         _, labels, weights = batch
         for metric in self.metrics:
             if metric is self._loss_tracker:
-                metric.update_state(loss, sample_weight=_weight(batch))
+                metric.update_state(losses, sample_weight=_weights(batch))
             else:
                 metric.update_state(labels, logits, sample_weight=weights)
 
@@ -167,7 +188,33 @@ class TensorFlowStep(keras.Model):
         pass
 
 
-def _weight(batch: Batch) -> Tensor:
-    """Counts real tokens, each by the weight of its pair, as a float32 scalar."""
+class SumOfMeans(keras.metrics.Metric):
+    """The sum of the means of several losses, of which each has weights of its own.
+
+    Args:
+        outputs: Number of losses.
+        name: Of the metric.
+    """
+
+    def __init__(self, outputs: int, name: str) -> None:
+        super().__init__(name=name, dtype="float32")
+        self.sums = self.add_variable((2, outputs), "zeros", name="sums")
+
+    def update_state(self, losses: Tensor, sample_weight: Tensor) -> None:
+        """Adds losses, each with its weight, both `[outputs]`."""
+        self.sums.assign_add(ops.stack([losses * sample_weight, sample_weight]))
+
+    def result(self) -> Tensor:
+        return ops.sum(ops.divide_no_nan(self.sums[0], self.sums[1]))
+
+    def reset_state(self) -> None:
+        self.sums.assign(ops.zeros_like(self.sums))
+
+
+def _weights(batch: Batch) -> Tensor:
+    """Counts the real labels of each output, each by the weight of its pair, float32 `[outputs]`.
+
+    Outputs that have names are in the order of these.
+    """
     _, labels, weights = batch
-    return ops.sum(token_weights(labels, weights))
+    return ops.stack([ops.sum(token_weights(y, weights)) for y in keras.tree.flatten(labels)])

@@ -1,5 +1,9 @@
-"""What a token counts in a loss, in a metric and in the gradient: its pair's weight, padding 0."""
+"""What a label counts in a loss, in a metric and in the gradient: its pair's weight, padding 0.
 
+So that it holds for classes as well, those are numbered from 1.
+"""
+
+import numpy as np
 from keras import ops
 
 from keras_transformer.tensors import Tensor
@@ -29,3 +33,25 @@ def token_weights(labels: Tensor, sample_weight: Tensor | None = None) -> Tensor
     if len(sample_weight.shape) == 1:
         sample_weight = ops.expand_dims(sample_weight, -1)
     return weights * sample_weight
+
+
+def class_logits(logits: Tensor) -> Tensor:
+    """Puts a logit that counts for nothing before those of classes.
+
+    Where 0 is the label of nothing, class i has the label i + 1. So losses and metrics of tokens
+    are those of classes too.
+
+    Args:
+        logits: float `[..., classes]`.
+
+    Returns:
+        float32 `[..., 1 + classes]`.
+
+    Example:
+        >>> logits = class_logits(keras.ops.zeros((1, 2)))
+        >>> keras.ops.convert_to_numpy(keras.ops.softmax(logits)).tolist()
+        [[0.0, 0.5, 0.5]]
+    """
+    logits = ops.cast(logits, "float32")
+    none = ops.full_like(logits[..., :1], np.finfo(np.float32).min)
+    return ops.concatenate([none, logits], axis=-1)

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any, NotRequired, TypedDict
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import Decoder, PaddingMask, PositionalSum, TokenEmbedding
 from keras_transformer.layers.beams import take_beams
 from keras_transformer.layers.cache import fill_up, newest_slots, resize
+from keras_transformer.layers.gather import gather
 from keras_transformer.tensors import Tensor
 
 
@@ -99,7 +101,8 @@ class TransformerDecoding:
         if window is not None:
             # These slots may be of the step that leaves the window.
             past = ops.logical_and(past, ops.not_equal(numbers // beam_size, place))
-        past = ops.logical_or(past, ops.equal(slots[:, :, 0, 2:], numbers))
+        newest = place * beam_size + np.arange(beam_size, dtype=np.int32)[:, None]
+        past = ops.logical_or(past, ops.equal(newest, numbers))
         x = self.target_embedding(ops.reshape(tokens, (-1, 1)))
         x = self.target_sum(x, start=index, training=False)
         x = ops.reshape(x, (-1, beam_size, self.config.d_model))
@@ -132,7 +135,7 @@ class TransformerDecoding:
         slots = self._steps_kept(max_length) * ops.shape(state["past"])[1]
 
         def kept(part: Any) -> Any:
-            return keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), part)
+            return keras.tree.map_structure(lambda x: gather(x, rows), part)
 
         def kept_with_room(part: Any) -> Any:
             return keras.tree.map_structure(lambda x: resize(x, rows, slots), part)

@@ -38,6 +38,13 @@ _LINES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
+class Picture(Figure):
+    """A figure that a notebook shows, without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return png_bytes(self)
+
+
 def new_figure(width: float, height: float) -> Figure:
     """Makes an empty figure whose parts make room for each other.
 
@@ -50,7 +57,7 @@ def new_figure(width: float, height: float) -> Figure:
     """
     # Enough for a title above what is written on an axis at the top.
     layout = ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.06)
-    return Figure(figsize=(width, height), layout=layout)
+    return Picture(figsize=(width, height), layout=layout)
 
 
 def draw_heat_map(

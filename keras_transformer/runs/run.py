@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from keras_transformer.config.choices import ALL_GIVEN, Choices
-from keras_transformer.config.run import RUN_CONFIGS, RunSections
+from keras_transformer.config.run import RUN_CONFIGS
+from keras_transformer.config.sections import RunSections
 from keras_transformer.data.bucketing import BucketPlan
 from keras_transformer.files import write_atomically
 from keras_transformer.models.families import FAMILIES, family_of

@@ -55,9 +55,9 @@ def train(
         >>> model = run.checkpoints.best().load()
     """
     require_local(output, "output")
-    return loop.train(
-        task_of(config), output, config, measure_peak, strategy, init_from, choices, started
-    )
+    task = task_of(config)
+    config = task.completed(config, init_from, choices)
+    return loop.train(task, output, config, measure_peak, strategy, init_from, choices, started)
 
 
 def prepare(
@@ -92,6 +92,7 @@ def prepare(
     """
     require_local(output, "output")
     task = task_of(config)
+    config = task.completed(config, init_from, choices)
     task.check(config)
     with run_lock(output):
         run = open_or_prepare(task, Path(output), config, ONE_DEVICE, init_from, choices)

@@ -11,9 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from keras_transformer.config.run import RUN_CONFIGS, RunSections
+from keras_transformer.config.run import RUN_CONFIGS
+from keras_transformer.config.sections import RunSections
 from keras_transformer.data.bucketing import Shape
-from keras_transformer.models.families import FAMILIES, family_of, make_model
+from keras_transformer.models.families import FAMILIES, family_of
 from keras_transformer.tasks.table import task_of
 from keras_transformer.training.freezing import freeze
 from keras_transformer.training.memory import status_fields
@@ -66,7 +67,7 @@ def _train_two_steps(config: RunSections, parts: int, shape: Shape) -> float:
     before = status_fields(Path("/proc/self/status"))["VmRSS"]
     training = dataclasses.replace(config.training, micro_batches=parts)
     task = task_of(config)
-    model = make_model(config.model, dtype=training.precision)
+    model = task.model(config)
     freeze(model, training.freeze)
     compile_model(model, training, task.loss(config), task.metrics(config))
     batch = task.example_batch(config, shape)

@@ -9,8 +9,10 @@ Reference:
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import tensorflow as tf
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _TAG = re.compile(r">>(.+)<<")
 # A text may hold bytes that are no characters.
@@ -34,7 +36,17 @@ def languages_of_tags(pieces: Sequence[str]) -> dict[str, int]:
     return {match[1]: number for match, number in found if match}
 
 
-def cut_off_tags(text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def tag_of(language: str) -> str:
+    """Returns the tag that asks for a language.
+
+    Example:
+        >>> tag_of("fra")
+        '>>fra<<'
+    """
+    return f">>{language}<<"
+
+
+def cut_off_tags(text: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
     """Parts texts from the tags that they begin with, in graph.
 
     Args:
@@ -48,6 +60,8 @@ def cut_off_tags(text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         >>> tags.numpy().tolist(), rest.numpy().tolist()
         ([b'>>fra<<', b''], [b' A dog.', b'A >>dog<<.'])
     """
+    import tensorflow as tf
+
     tags = tf.strings.regex_replace(text, _AT_START, r"\1")
     length = tf.strings.length(tags)
     return tags, tf.strings.substr(text, length, tf.strings.length(text) - length)

@@ -33,8 +33,9 @@ class SubwordTokenizer(tf.Module):
     model says, by default with NFKC, so a round trip gives back the normalised string.
 
     Other toolkits cut text by one model and look the pieces up in a vocabulary that has other ids,
-    and pieces that this model has not: `segmentation` is what cuts, `model` the vocabulary. A text
-    may then begin with a language tag of the vocabulary (`text/tags.py`).
+    and pieces that this model has not: `segmentation` is what cuts, `model` the vocabulary.
+
+    If the vocabulary has language tags (`text/tags.py`), a text may begin with one.
 
     Args:
         model: A serialized SentencePiece model with pad, unk, bos and eos at 0, 1, 2 and 3.
@@ -61,13 +62,16 @@ class SubwordTokenizer(tf.Module):
         _require_own_ids(processor)
         self.vocab_size: int = processor.get_piece_size()
         # An attribute, since only tracked resources find their way into a SavedModel.
-        self._sentencepiece = _in_graph(self.model, add_eos=True)
+        self._sentencepiece = in_graph(self.model, add_eos=True)
+        tags = languages_of_tags(self.pieces)
+        if segmentation is None:  # Our own tags are pieces that no text is cut into.
+            tags = {tag: number for tag, number in tags.items() if processor.is_control(number)}
         # For each language that a text may ask for, the id of its tag.
-        self.tags: Mapping[str, int] = MappingProxyType({})
+        self.tags: Mapping[str, int] = MappingProxyType(tags)
         if segmentation is not None:
-            self.tags = MappingProxyType(languages_of_tags(self.pieces))
             _processor(segmentation, "segmentation")
-            self._segmenter = _in_graph(segmentation, out_type=tf.string)
+            self._segmenter = in_graph(segmentation, out_type=tf.string)
+        if self.tags or segmentation is not None:
             self._id_table = tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
                     tf.constant(self.pieces), tf.range(self.vocab_size)
@@ -133,17 +137,25 @@ class SubwordTokenizer(tf.Module):
             int32 ragged ids, shape [batch, (tokens)], each row ending with eos: `""` is `[3]`.
         """
         text = tf.ensure_shape(tf.convert_to_tensor(text, tf.string), [None])
+        if not self.tags:
+            return self._tokenize(text)
+        tags, text = cut_off_tags(text)
+        return tf.concat([self._ids_of_tags(tags), self._tokenize(text)], axis=1)
+
+    def _tokenize(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Splits strings without tags into ids."""
         if self.segmentation is None:
             return self._sentencepiece.tokenize(text)
-        tags, text = cut_off_tags(text) if self.tags else (None, text)
         pieces = self._segmenter.tokenize(text)
-        if tags is not None:
-            given = tf.ragged.boolean_mask(tags[:, None], tags[:, None] != "")
-            pieces = tf.concat([given, pieces], axis=1)
         # The kernel tells no shape.
         flat = tf.ensure_shape(pieces.flat_values, [None])
         ids = pieces.with_flat_values(self._id_table.lookup(flat))
         return tf.concat([ids, tf.fill([ids.nrows(), 1], EOS_ID)], axis=1)
+
+    def _ids_of_tags(self, tags: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of tags, `[batch]`, as rows of one or none."""
+        given = tf.ragged.boolean_mask(tags[:, None], tags[:, None] != "")
+        return given.with_flat_values(self._id_table.lookup(given.flat_values))
 
     def tokenize_sampled(
         self, lines: Sequence[str | bytes], dropout: float, seed: int | Sequence[int]
@@ -178,10 +190,15 @@ class SubwordTokenizer(tf.Module):
                 "`dropout` must be 0 for a vocabulary of another toolkit, whose pieces are not "
                 f"those that cut the text; set `data.subword_dropout` to 0. Received: {dropout}"
             )
+        tags = None
+        if self.tags:
+            tags, rest = cut_off_tags(tf.constant(lines, tf.string))
+            lines = rest.numpy().tolist()
         rows = subword_sampler(self.model, dropout)(lines, np.random.default_rng(seed))
         ids = np.fromiter(itertools.chain.from_iterable(rows), np.int32)
         lengths = np.fromiter(map(len, rows), np.int64)
-        return tf.RaggedTensor.from_row_lengths(ids, lengths, validate=False)
+        sampled = tf.RaggedTensor.from_row_lengths(ids, lengths, validate=False)
+        return sampled if tags is None else tf.concat([self._ids_of_tags(tags), sampled], axis=1)
 
     def detokenize(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Joins ids into strings.
@@ -240,7 +257,7 @@ class _SharedSentencepiece(tf.saved_model.experimental.TrackableResource):
         )
 
 
-def _in_graph(model: bytes, **options: Any) -> Any:
+def in_graph(model: bytes, **options: Any) -> Any:
     """Makes TF Text's tokenizer of a model, which is in TensorFlow's memory once."""
     # Imported here, so that TF Text is needed only where a tokenizer is.
     import tensorflow_text

@@ -7,7 +7,7 @@ import io
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from keras_transformer.config.tokenizer import NORMALIZATIONS
 from keras_transformer.console import say
 from keras_transformer.streams.shuffling import sampled
 from keras_transformer.text.normalization import describe_changes, nmt_nfc_tsv
+from keras_transformer.text.tags import tag_of
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 ALGORITHMS = ("bpe", "unigram")
 
 # The number of threads is written into the model, so it must not follow the machine.
 NUM_THREADS = 4
+
+_IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 
 # SentencePiece leaves out longer lines without a word, and lines with the second one.
 _MOST_BYTES = 4192
@@ -45,6 +48,8 @@ def train_sentencepiece(
     normalization: str = "nmt_nfc",
     max_sentences: int = 1_000_000,
     seed: int = 0,
+    languages: Sequence[str] = (),
+    symbols: Sequence[str] = (),
 ) -> bytes:
     """Trains a subword vocabulary; pad, unk, bos and eos are ids 0, 1, 2 and 3.
 
@@ -65,6 +70,8 @@ def train_sentencepiece(
             "nmt_nfkc", "nfkc" or "identity".
         max_sentences: Longer corpora are sampled uniformly down to this many lines.
         seed: Seed of that sample.
+        languages: Those that a text may ask for by a tag, which gets a piece of its own.
+        symbols: Further pieces that no text is cut into.
 
     Returns:
         The serialized SentencePiece model.
@@ -100,10 +107,8 @@ def train_sentencepiece(
             model_type=algorithm,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
-            pad_id=PAD_ID,
-            unk_id=UNK_ID,
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
+            control_symbols=[*map(tag_of, languages), *symbols],
+            **_IDS,
         )
     except (OSError, RuntimeError) as error:
         breaks = any("\r" in line.strip() for line in sentences)

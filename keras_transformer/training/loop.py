@@ -16,7 +16,6 @@ from keras_transformer.config import RunSections, Strategy, TrainingConfig
 from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.console import say
 from keras_transformer.data.bucketing import Shape
-from keras_transformer.models.families import make_model
 from keras_transformer.runs.averaging import average_run
 from keras_transformer.runs.history import forget_epochs
 from keras_transformer.runs.lock import run_lock
@@ -118,7 +117,7 @@ def _start(
     """Makes the model, and takes over the newest checkpoint if there is one."""
     config, checkpoint = run.config, run.checkpoints.latest()
     with replicas.scope():
-        model = make_model(config.model, dtype=config.training.precision)
+        model = task.model(config)
         freeze(model, config.training.freeze)
         compile_model(model, config.training, task.loss(config), task.metrics(config))
     folder = run.path / "non_finite"

@@ -1,6 +1,6 @@
 """Label-smoothed cross-entropy over real tokens (Section 5.4)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import keras
@@ -10,6 +10,9 @@ from keras_transformer.layers.ids import require_in_vocabulary
 from keras_transformer.layers.serialization import register, without_pad_id
 from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
+
+# Of a model's output, or of each of several by its name.
+Losses = keras.losses.Loss | Mapping[str, keras.losses.Loss]
 
 
 def label_smoothed_cross_entropy(
@@ -36,7 +39,8 @@ def label_smoothed_cross_entropy(
         1.3863
     """
     labels = ops.cast(labels, "int32")
-    vocab_size = logits.shape[-1]
+    # Known while it is traced, but where the labels are places of a text of any length.
+    vocab_size = ops.shape(logits)[-1]
 
     @ops.custom_gradient
     def cross_entropy(logits: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
@@ -50,7 +54,9 @@ def label_smoothed_cross_entropy(
 
         def gradient(upstream: Tensor) -> Tensor:
             one_hot = ops.one_hot(labels, vocab_size)
-            smoothed = (1.0 - label_smoothing) * one_hot + label_smoothing / vocab_size
+            smoothed = (1.0 - label_smoothing) * one_hot
+            if label_smoothing:
+                smoothed = smoothed + label_smoothing / vocab_size
             return (probabilities - smoothed) * ops.expand_dims(upstream, -1)
 
         return loss, gradient

@@ -1,5 +1,6 @@
-"""Metrics over real tokens: accuracy and perplexity."""
+"""Metrics over real tokens: accuracy, cross-entropy and perplexity."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -9,6 +10,11 @@ from keras_transformer.layers.serialization import register, without_pad_id
 from keras_transformer.models.token_weights import token_weights
 from keras_transformer.tensors import Tensor
 from keras_transformer.training.loss import at_label, label_smoothed_cross_entropy
+
+# Of a model's output, or of each of several by its name.
+Metrics = (
+    Sequence[keras.metrics.Metric] | Mapping[str, keras.metrics.Metric | list[keras.metrics.Metric]]
+)
 
 
 class TokenMean(keras.metrics.Metric):
@@ -81,7 +87,25 @@ class TokenAccuracy(TokenMean):
 
 
 @register
-class Perplexity(TokenMean):
+class CrossEntropy(TokenMean):
+    """The mean cross-entropy of real tokens, without label smoothing: a loss to be shown.
+
+    Args:
+        name: Of the metric.
+
+    Example:
+        >>> model.compile(optimizer, loss, metrics=[TokenAccuracy(), CrossEntropy()])
+    """
+
+    def __init__(self, name: str = "loss") -> None:
+        super().__init__(name)
+
+    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return label_smoothed_cross_entropy(y_true, y_pred)
+
+
+@register
+class Perplexity(CrossEntropy):
     """exp of the mean cross-entropy of real tokens, without label smoothing.
 
     Args:
@@ -93,9 +117,6 @@ class Perplexity(TokenMean):
 
     def __init__(self, name: str = "perplexity") -> None:
         super().__init__(name)
-
-    def values(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        return label_smoothed_cross_entropy(y_true, y_pred)
 
     def result(self) -> Tensor:
         return ops.exp(super().result())

@@ -173,10 +173,13 @@ class TrainingState:
 
 
 def _sums(model: keras.Model) -> list[keras.Variable]:
+    # Keras lists the compiled metrics at the first step only; any labels and logits will do.
+    outputs: Any = np.zeros(1)
+    if isinstance(model.loss, Mapping):
+        outputs = dict.fromkeys(model.loss, outputs)
     for metric in model.metrics:
-        # Keras lists the compiled metrics at the first step only; any labels and logits will do.
         if not getattr(metric, "built", True):
-            metric.build(np.zeros(1), np.zeros(1))
+            metric.build(outputs, outputs)
     return model.metrics_variables
 
 

@@ -4,6 +4,7 @@ The loop, checkpoints, resuming, strategies and averaging are written once, for 
 there are stand in `keras_transformer.tasks`.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +16,8 @@ from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.data.bucketing import Shape
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.runs.run import Run
+from keras_transformer.training.loss import Losses
+from keras_transformer.training.metrics import Metrics
 from keras_transformer.training.moving_average import MovingAverage
 from keras_transformer.training.strategy import Replicas
 
@@ -96,6 +99,19 @@ class Task(Protocol):
     def config(self) -> type[RunSections]:
         """The class of its configurations, which is in `RUN_CONFIGS` by that name."""
 
+    def completed(
+        self, config: Any, init_from: str | os.PathLike[str] | None, choices: Choices
+    ) -> Any:
+        """Returns a configuration with what follows from corpora and the run to begin with.
+
+        The same again for the same: a run that goes on is compared with it.
+
+        Args:
+            config: The configuration.
+            init_from: A run to begin with, or None.
+            choices: What of the configuration was asked for.
+        """
+
     def check(self, config: Any) -> None:
         """Raises the errors that can be found before a corpus is read.
 
@@ -144,11 +160,14 @@ class Task(Protocol):
     def batches(self, run: Run, replicas: Replicas) -> Batches:
         """Makes the training batches of a run."""
 
-    def loss(self, config: Any) -> keras.losses.Loss:
-        """Makes the loss: a mean over the real tokens of a batch."""
+    def model(self, config: Any) -> keras.Model:
+        """Makes the model that is trained, in the precision of the training."""
 
-    def metrics(self, config: Any) -> list[keras.metrics.Metric]:
-        """Makes the metrics: exact means over real tokens, one at least a `TokenMean`."""
+    def loss(self, config: Any) -> Losses:
+        """Makes the loss: a mean over the real labels of a batch; of several outputs one each."""
+
+    def metrics(self, config: Any) -> Metrics:
+        """Makes the metrics: exact means over real labels, one at least a `TokenMean`."""
 
     def validation(self, run: Run) -> Validation | None:
         """Returns what a run is validated on, if it has a corpus for it."""

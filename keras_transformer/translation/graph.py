@@ -4,14 +4,16 @@ The same functions translate in evaluation and in the exported SavedModel, so wh
 what is shipped. All inputs and outputs have the batch first, which lets a server join requests.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.config.limits import NO_LIMITS, InputLimits
 from keras_transformer.decoding import Hypotheses, search_translations
 from keras_transformer.decoding.ensemble import mean_log_probs
 from keras_transformer.decoding.scoring import shift_right, token_log_probs
@@ -19,6 +21,8 @@ from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.invisible import NOTHING_TO_SEE
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
+from keras_transformer.translation.groups import search_in_groups, to_dense
+from keras_transformer.translation.limits import cut_bytes
 from keras_transformer.translation.lines import Lines, breaks_to_spaces, split_lines
 from keras_transformer.translation.pieces import Boundaries, split_into_pieces
 from keras_transformer.translation.storage import StoredWeights
@@ -34,11 +38,13 @@ class Pieces(NamedTuple):
         ids: int32 ragged `[pieces, (tokens)]`, each ending with eos.
         of_line: int64 `[pieces]`, the line that each belongs to, in order.
         lines: The lines of the strings.
+        is_cut: bool `[batch]`, whether a string had more than is translated of it.
     """
 
     ids: tf.RaggedTensor
     of_line: tf.Tensor
     lines: Lines
+    is_cut: tf.Tensor
 
     @property
     def owners(self) -> tf.Tensor:
@@ -67,6 +73,7 @@ class TranslationGraph:
         weights: What to compute with; None for the models' weights as they are.
         max_length: Most tokens of a source and of a translation, eos included; None for the models'
             own.
+        limits: How much of a text is translated at most.
 
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
@@ -87,6 +94,7 @@ class TranslationGraph:
         config: DecodingConfig,
         weights: StoredWeights | None = None,
         max_length: int | None = None,
+        limits: InputLimits = NO_LIMITS,
     ):
         if keras.backend.backend() != "tensorflow":
             raise ValueError(
@@ -97,6 +105,7 @@ class TranslationGraph:
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.config = config
+        self.limits = limits
         most = min(model.config.max_length for model in self.models)
         self.max_length = most if max_length is None else max_length
         if not 2 <= self.max_length <= most:
@@ -135,7 +144,8 @@ class TranslationGraph:
             A dict: "translation", string `[batch]`; "score", float32 `[batch]`, the log-probability
             of the translation's tokens, eos included, and 0 where there was no text; "pieces",
             int32 `[batch]`, in how many pieces the text was translated; "truncated", bool
-            `[batch]`, whether the translation of a piece was cut at its most tokens.
+            `[batch]`, whether the translation of a piece was cut at its most tokens, or the text at
+            a limit.
         """
         pieces = self._split(text)
         owners = pieces.owners
@@ -145,14 +155,14 @@ class TranslationGraph:
             limits["max_tokens"] = tf.gather(given, owners)
         if length_penalty is not None:
             limits["alpha"] = tf.gather(self._alpha(length_penalty), owners)
-        found = self._search_best(_to_dense(pieces.ids), **limits)
+        found = self._in_groups(self._search_best, pieces, **limits)
         translations, scores = self._join(found, pieces, text)
         cut = tf.cast(~tf.reduce_any(found.ids[:, 0] == EOS_ID, 1), tf.int32)
         return {
             "translation": translations[:, 0],
             "score": scores[:, 0],
             "pieces": _count(pieces, text),
-            "truncated": _sum(cut, owners, text) > 0,
+            "truncated": pieces.is_cut | (_sum(cut, owners, text) > 0),
         }
 
     def nbest(
@@ -177,16 +187,14 @@ class TranslationGraph:
             n; "pieces", int32 `[batch]`. n is `config.num_hypotheses`.
         """
         pieces, n = self._split(text), self.config.num_hypotheses
-        prefix_ids = None
+        columns = self._places(pieces, places)
         if prefix is not None:
             # Of a string's pieces, the first one begins with the prefix.
             first_only = tf.where(pieces.numbers == 0, tf.gather(prefix, pieces.owners), "")
-            prefix_ids = _to_dense(self.target_tokenizer.tokenize(first_only)[:, :-1])
+            columns["prefix"] = to_dense(self.target_tokenizer.tokenize(first_only)[:, :-1])
         # Some will be the same string.
         searched = n if n == 1 or self.config.sampling else 2 * n
-        found = self.search(
-            _to_dense(pieces.ids), prefix_ids, n=searched, **self._places(pieces, places)
-        )
+        found = self._in_groups(functools.partial(self.search, n=searched), pieces, **columns)
         translations, scores = self._join(found, pieces, text)
         if searched > n:
             translations, scores = _distinct(translations, scores, n)
@@ -268,6 +276,12 @@ class TranslationGraph:
         # The search had room for more.
         lengths = tf.reduce_sum(tf.cast(target != PAD_ID, tf.int32), 1)
         return source, target[:, : tf.maximum(tf.reduce_max(lengths), 1)], truncated
+
+    def _in_groups(
+        self, search: Callable[..., Hypotheses], pieces: Pieces, **columns: tf.Tensor
+    ) -> Hypotheses:
+        length = self.models[0].config.max_length
+        return search_in_groups(search, pieces.ids, self.config.batch_size, length, **columns)
 
     def _search_best(
         self,
@@ -356,6 +370,7 @@ class TranslationGraph:
         return tf.concat([model.alignment(inputs) for model in self.models], axis=1)
 
     def _split(self, text: tf.Tensor) -> Pieces:
+        text, is_cut = cut_bytes(text, self.limits.max_bytes)
         lines = split_lines(_seen(text))
         tokens = self.source_tokenizer.tokenize(_seen(lines.text))
         tags, tokens = self.tags.cut_off(tokens, lines.owners)
@@ -365,8 +380,13 @@ class TranslationGraph:
         )
         pieces = self.tags.put_before(tags, pieces, of_line)
         has_text = pieces.row_lengths() > 1
-        kept = tf.ragged.boolean_mask(pieces, has_text)
-        return Pieces(kept, tf.boolean_mask(of_line, has_text), lines)
+        kept = Pieces(
+            tf.ragged.boolean_mask(pieces, has_text),
+            tf.boolean_mask(of_line, has_text),
+            lines,
+            is_cut,
+        )
+        return kept if self.limits.max_pieces is None else _first(kept, self.limits.max_pieces)
 
     def _places(self, pieces: Pieces, places: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
         """Returns the option of the search that tells pieces apart, if it samples."""
@@ -396,12 +416,13 @@ class TranslationGraph:
         self, tokenizer: SubwordTokenizer, text: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns padded ids of at most the model's maximum, and whether there were more."""
+        text, is_cut = cut_bytes(text, self.limits.max_bytes)
         tokens = tokenizer.tokenize(_seen(breaks_to_spaces(text)))
         if tokenizer is self.source_tokenizer:
             tokens = self.tags.put_before(*self.tags.cut_off(tokens))
         kept = tokens[:, :-1][:, : self.max_length - 1]
         ids = tf.concat([kept, tf.fill([kept.nrows(), 1], EOS_ID)], axis=1)
-        return _to_dense(ids), tokens.row_lengths() > self.max_length
+        return to_dense(ids), is_cut | (tokens.row_lengths() > self.max_length)
 
     def _alpha(self, length_penalty: tf.Tensor) -> tf.Tensor:
         # No comparison holds for what is not a number.
@@ -438,6 +459,18 @@ def _seen(text: tf.Tensor) -> tf.Tensor:
     return tf.strings.regex_replace(text, NOTHING_TO_SEE, "")
 
 
+def _first(pieces: Pieces, most: int) -> Pieces:
+    """Keeps so many pieces of each string."""
+    kept = pieces.numbers < most
+    left_out = tf.boolean_mask(pieces.owners, ~kept)
+    return Pieces(
+        tf.ragged.boolean_mask(pieces.ids, kept),
+        tf.boolean_mask(pieces.of_line, kept),
+        pieces.lines,
+        pieces.is_cut | (_sum(tf.ones_like(left_out), left_out, pieces.is_cut) > 0),
+    )
+
+
 def _distinct(strings: tf.Tensor, scores: tf.Tensor, n: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Keeps the first n different strings of each row, `[batch, n]`.
 
@@ -470,9 +503,3 @@ def _count(pieces: Pieces, text: tf.Tensor) -> tf.Tensor:
 def _sum(values: tf.Tensor, owners: tf.Tensor, text: tf.Tensor) -> tf.Tensor:
     """Sums the values of the pieces of each string, `[batch]`."""
     return tf.math.unsorted_segment_sum(values, owners, tf.shape(text)[0])
-
-
-def _to_dense(ids: tf.RaggedTensor) -> tf.Tensor:
-    """Pads rows, to one column at least: an empty tensor can be neither reshaped nor read."""
-    dense = ids.to_tensor(PAD_ID)
-    return tf.pad(dense, [[0, 0], [0, tf.maximum(1 - tf.shape(dense)[1], 0)]])

@@ -35,7 +35,8 @@ def open_runs(
     runs = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     opened = [open_run(run) if isinstance(run, str | os.PathLike) else run for run in runs]
     first = opened[0]
-    checkpoints = [_find(run, checkpoint) for run in opened]
+    _require_translation(first)
+    checkpoints = [find_checkpoint(run, checkpoint) for run in opened]
     for run in opened[1:]:
         _require_same_vocabularies(first, run)
     data, decoding = first.config.data, first.config.decoding
@@ -64,7 +65,25 @@ def open_runs(
     )
 
 
-def _find(run: Run, name: str) -> Checkpoint:
+def _require_translation(run: Run) -> None:
+    if not hasattr(run.config, "decoding"):
+        raise ValueError(
+            "`run` must be one that translates; of one that predicts labels, answers or tags, "
+            f"`keras-transformer predict` does so. Received: {run.path}, of the task "
+            f"{run.config.task!r}"
+        )
+
+
+def find_checkpoint(run: Run, name: str) -> Checkpoint:
+    """Returns a checkpoint of a run.
+
+    Args:
+        run: The run.
+        name: "best", "latest" or "average".
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
     found = getattr(run.checkpoints, name)()
     if found is not None:
         return found

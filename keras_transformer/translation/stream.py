@@ -22,6 +22,7 @@ def translate_stream(
     output: BinaryIO,
     window: int,
     with_scores: bool = False,
+    start: int = 0,
 ) -> None:
     """Translates lines as they come, and writes one line for each, in their order.
 
@@ -34,6 +35,7 @@ def translate_stream(
             by tabs.
         window: Most lines that are translated at once.
         with_scores: Put the log-probability and a tab before each translation.
+        start: Lines of the whole input that were before these.
 
     Example:
         >>> import io
@@ -42,8 +44,7 @@ def translate_stream(
         >>> output.getvalue().count(b"\\n")
         2
     """
-    start = 0
-    for batch in _windows(lines, window):
+    for batch in windows(lines, window):
         for translations in nbest(batch, progress=len(batch) > 1, start=start):
             fields = []
             for text, log_prob in translations:
@@ -95,7 +96,13 @@ def lines_as_they_come(stream: BinaryIO) -> Iterator[bytes | None]:
         yield b"".join(begun)
 
 
-def _windows(lines: Iterable[bytes | None], most: int) -> Iterator[list[bytes]]:
+def windows(lines: Iterable[bytes | None], most: int) -> Iterator[list[bytes]]:
+    """Gathers lines, without their ends, until there are `most` of them or the input pauses.
+
+    Example:
+        >>> list(windows([b"a\\n", b"b\\n", None, b"c"], most=8))
+        [[b'a', b'b'], [b'c']]
+    """
     batch = []
     for line in lines:
         if line is not None:

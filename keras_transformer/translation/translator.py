@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.config.limits import NO_LIMITS, InputLimits
 from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
@@ -35,6 +36,7 @@ class Translator:
         target_tokenizer: Tokenizer of the target language; None if it is the source's.
         config: How translations are searched.
         origin: What the metadata of an export say of where the models come from.
+        limits: How much of a string is translated at most; what is beyond is left out.
 
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
@@ -54,10 +56,12 @@ class Translator:
         target_tokenizer: SubwordTokenizer | None = None,
         config: DecodingConfig = DecodingConfig(),
         origin: Mapping[str, Any] | None = None,
+        limits: InputLimits = NO_LIMITS,
     ):
         models = list(models) if isinstance(models, Sequence) else [models]
         target_tokenizer = target_tokenizer or source_tokenizer
-        self.graph = TranslationGraph(models, source_tokenizer, target_tokenizer, config)
+        tokenizers = source_tokenizer, target_tokenizer
+        self.graph = TranslationGraph(models, *tokenizers, config, limits=limits)
         self.models = self.graph.models
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer

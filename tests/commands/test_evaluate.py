@@ -14,7 +14,7 @@ from keras_transformer.commands import systems
 from keras_transformer.commands.main import main
 from keras_transformer.commands.systems import split_systems
 from keras_transformer.evaluation import count_words
-from keras_transformer.export.tflite_translator import LiteTranslator
+from keras_transformer.export.tflite.translator import LiteTranslator
 from keras_transformer.translation.opening import open_runs
 
 SOURCES = ["the dog", "a cat sleeps", "the dog " * 9]

@@ -24,6 +24,7 @@ NEEDED = {
     "import": ["none", "--output", "runs/none"],
     "export": ["runs/none", "--output", "exports/none"],
     "translate": ["runs/none"],
+    "predict": ["runs/none"],
     "evaluate": ["runs/none", "corpus"],
     "score": ["runs/none", "corpus"],
     "average": ["runs/none"],

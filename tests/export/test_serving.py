@@ -1,8 +1,8 @@
 """The bundle for TensorFlow Serving, its clients, and what the server asks of a SavedModel.
 
 No server runs here: configuration is parsed into the server's protobuf messages, warm-up requests
-are replayed, clients talk to `serving_stand_in`, and batches are joined and split as the server
-does it.
+are replayed, clients talk to our endpoint and to `serving_stand_in`, and batches are joined and
+split as the server does it.
 """
 
 import json
@@ -21,10 +21,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import yaml
+from endpoint_server import of_loaded, serve
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.wrappers_pb2 import DESCRIPTOR as WRAPPERS
 from random_models import vary
-from serving_stand_in import Model, serve
+from serving_stand_in import serve_grpc
 from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from tensorflow_serving.apis.prediction_service_pb2_grpc import PredictionServiceStub
@@ -32,6 +33,7 @@ from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
 from keras_transformer import Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.endpoint.models import ServedModels
 from keras_transformer.export import serving
 from keras_transformer.export.serving import CONFIGURATION, WARMUP_REQUESTS, export_serving
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -68,9 +70,11 @@ def loaded(exported):
 
 
 @pytest.fixture(scope="module")
-def addresses(exported, loaded):
-    with serve(Model(exported, "small", loaded)) as found:
-        yield found
+def addresses(loaded):
+    """Of gRPC and of REST."""
+    model = of_loaded(loaded, "small")
+    with serve_grpc(ServedModels([model])) as of_grpc, serve([model]) as of_rest:
+        yield of_grpc, of_rest
 
 
 @pytest.fixture
@@ -260,7 +264,7 @@ class TestClients:
     def client(self, name, *arguments, **options):
         """Runs a client and returns its exit status, output and errors."""
         program = [sys.executable] if name.endswith(".py") else ["sh"]
-        # Whatever proxy is set, the stand-in is on this machine.
+        # Whatever proxy is set, the servers are on this machine.
         environment = {**os.environ, "PYTHONIOENCODING": "ascii", "no_proxy": "*"}
         command = [*program, CLIENTS / name, *arguments]
         options |= dict(capture_output=True, encoding="utf-8", env=environment)
@@ -277,7 +281,7 @@ class TestClients:
         assert self.client(*arguments) == (0, expected, "")
 
     def test_rest_sends_many_lines_in_parts(self, addresses, loaded):
-        """The stand-in refuses more than 64 at a time, as the server does."""
+        """The endpoint refuses more than 64 at a time, as the server does."""
         lines = [*FIRST, *[""] * 60, *SECOND]
         text = "\n".join(lines) + "\n"
         status, output, errors = self.client("rest_client.py", addresses[1], "small", input=text)

@@ -4,7 +4,8 @@ import keras
 import pytest
 import tensorflow as tf
 
-from keras_transformer.export.tflite_tokenizer import LiteTokenizer
+from keras_transformer.export.tflite.byte_tokenizer import ByteTokenizer
+from keras_transformer.export.tflite.string_tokenizer import LiteTokenizer
 from keras_transformer.importing.vocabulary import Vocabulary
 from keras_transformer.text.folder import load_tokenizers, save_tokenizers
 from keras_transformer.text.tokenizer import SubwordTokenizer
@@ -106,6 +107,14 @@ def test_a_model_that_is_called_as_what_cuts_text(tokenizer, tmp_path):
 
 
 def test_in_tflite(tokenizer):
+    lite = ByteTokenizer(tokenizer, max_bytes=64)
+    for line, pieces in zip(LINES, EXPECTED, strict=True):
+        assert lite.tokenize(tf.constant([*line.encode(), 0])).numpy().tolist() == ids_of(pieces)
+    joined = lite.detokenize(tf.constant(ids_of(["▁", "▁the", "ß", "▁"]))).numpy()
+    assert bytes(joined.tolist()).decode() == "theß\0"
+
+
+def test_in_tflite_by_the_operations_of_tf_text(tokenizer):
     """But for tags, and for characters that the segmentation does not know."""
     lite = LiteTokenizer(tokenizer, max_length=16)
     for line, pieces in zip(LINES[:2], EXPECTED, strict=False):

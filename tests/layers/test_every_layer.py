@@ -92,6 +92,12 @@ CASES = {
     "RestrictedSelfAttention": Case(
         attention(layers.RestrictedSelfAttention, window=3), (X,), (HIDDEN, WINDOW)
     ),
+    "MaskedWordHead": Case(
+        lambda **kw: layers.MaskedWordHead(**kw),
+        (X, GENERATOR.normal(size=(8, 11)).astype("float32")),
+        ((2, 4, 11),),
+        ("float32",),
+    ),
     "AdditiveScore": score(layers.AdditiveScore, 5),
     "DotScore": score(layers.DotScore),
     "GeneralScore": score(layers.GeneralScore),

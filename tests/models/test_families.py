@@ -9,13 +9,14 @@ from keras import ops
 from random_models import vary
 from toy_family import FAMILY, ToyConfig
 
-from keras_transformer import TRAINING_PRESETS, RecurrentConfig, TransformerConfig
+from keras_transformer import TRAINING_PRESETS, BertConfig, RecurrentConfig, TransformerConfig
 from keras_transformer.models.families import (
     FAMILIES,
     Family,
     family_of,
     family_of_preset,
     make_model,
+    require_architecture,
 )
 
 pytestmark = pytest.mark.any_backend
@@ -38,7 +39,10 @@ SOURCE = np.array([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]], "int32")
 TARGET = np.array([[2, 11, 12, 13], [2, 14, 15, 16]], "int32")
 
 
-@pytest.fixture(params=[*FAMILIES, "toy"])
+TRANSLATING = [f.name for f in FAMILIES.values() if f.architecture == "encoder_decoder"]
+
+
+@pytest.fixture(params=[*TRANSLATING, "toy"])
 def model(request, monkeypatch):
     monkeypatch.setitem(FAMILIES, "toy", FAMILY)
     return vary(make_model(SMALL[request.param]), seed=3)
@@ -177,3 +181,11 @@ def test_what_is_in_no_table():
         make_model(ToyConfig())
     with pytest.raises(ValueError, match=r"`preset` must be one of tiny, base.*Received: 'huge'"):
         family_of_preset("huge")
+
+
+def test_a_task_takes_models_of_its_kind():
+    require_architecture(BertConfig(), "encoder")
+    with pytest.raises(ValueError, match=r"an encoder-decoder, of the families transformer, rec"):
+        require_architecture(BertConfig(), "encoder_decoder")
+    with pytest.raises(ValueError, match=r"an encoder, of the families bert, .*'recurrent'"):
+        require_architecture(RecurrentConfig(), "encoder")

@@ -6,7 +6,7 @@ import pytest
 import sentencepiece
 import tensorflow as tf
 
-from keras_transformer.export.tflite_tokenizer import LiteTokenizer
+from keras_transformer.export.tflite.string_tokenizer import LiteTokenizer
 from keras_transformer.text.invisible import IGNORABLE
 from keras_transformer.text.tokenizer import SubwordTokenizer
 

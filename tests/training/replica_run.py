@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import thorough
+from masked_batches import compiled, masked_batches, masked_dataset
 from uneven_batches import CONFIG, Plain, batches_of, dataset_of
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
@@ -38,16 +39,19 @@ def repeated(batch):
     return keras.tree.map_structure(lambda x: np.repeat(x, WEIGHTS, axis=0), batch)
 
 
+def part(first, end):
+    """Cuts an array by rows, and fills it up with rows of padding."""
+
+    def cut(x):
+        rows = x[first:end]
+        missing = max(0, ROWS - len(rows))
+        return np.pad(rows, [(0, missing), *[(0, 0)] * (x.ndim - 1)])
+
+    return cut
+
+
 def dataset(shares, number, change=unweighted):
     """The same batches, cut by rows; each part is filled up with rows of padding."""
-
-    def part(first, end):
-        def cut(x):
-            rows = x[first:end]
-            missing = max(0, ROWS - len(rows))
-            return np.pad(rows, [(0, missing), *[(0, 0)] * (x.ndim - 1)])
-
-        return cut
 
     def generate():
         for batch in batches_of(ROWS, number):
@@ -112,6 +116,22 @@ def shown(replicas, shares):
     return [np.array(logs_of_steps)]
 
 
+def two_losses(replicas, shares):
+    """Returns the final weights of a model with two outputs, and what was shown of it."""
+    keras.utils.set_random_seed(1)
+    with replicas.scope():
+        model = compiled()
+
+    def generate():
+        for batch in masked_batches(ROWS, 5):
+            for share in shares:
+                yield keras.tree.map_structure(part(*share), batch)
+
+    data = replicas.distribute(lambda: masked_dataset(generate))
+    history = model.fit(data, verbose=0, shuffle=False).history
+    return [*model.get_weights(), np.array([history[name][0] for name in sorted(history)])]
+
+
 def by_the_clock(replicas, shares, number):
     """Returns the final weights of so many steps, of which the time of three is all there is."""
     keras.utils.set_random_seed(1)
@@ -172,6 +192,8 @@ def main():
         results["sgd repeated"] = fit(one, sgd, kind=Plain, number=5, change=repeated)
         results["shown by two"] = shown(several, [(0, ROWS), (ROWS, ROWS)])
         results["shown by one"] = shown(one, WHOLE)
+        results["two losses of two"] = two_losses(several, SHARES[2])
+        results["two losses of one"] = two_losses(one, WHOLE)
         results["clock of two"] = by_the_clock(several, SHARES[2], number=6)
         results["clock of one"] = by_the_clock(one, WHOLE, number=3)
         for optimize in (sgd, adam):

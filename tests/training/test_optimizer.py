@@ -1,5 +1,6 @@
 """A compiled model learns, and learns the same thing from the same seed."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig
-from keras_transformer.training.optimizer import compile_model, make_optimizer
+from keras_transformer.training.optimizer import compile_model, make_optimizer, make_schedule
 
 pytestmark = pytest.mark.any_backend
 
@@ -115,6 +116,30 @@ def test_the_training_configuration_reaches_the_optimizer():
     variable = keras.Variable(0.0)
     optimizer.build([variable])
     assert float(optimizer.learning_rate) == pytest.approx(2.0 * 64**-0.5 * 10**-1.5)
+
+
+def test_the_highest_rate_of_either_schedule():
+    """In place of what Equation 3 makes of the width; one that falls throughout is BERT's."""
+    paper = TrainingConfig(peak_learning_rate=0.003, warmup_steps=10)
+    rates = [float(make_schedule(64, paper)(step)) for step in (0, 9, 39)]
+    np.testing.assert_allclose(rates, [0.0003, 0.003, 0.0015], rtol=1e-5)
+    linear = dataclasses.replace(paper, schedule="trapezoid", cooldown=1.0, max_steps=100)
+    rates = [float(make_schedule(64, linear)(step)) for step in (0, 4, 10, 50, 99)]
+    np.testing.assert_allclose(rates, [0.0003, 0.0015, 0.0027, 0.0015, 0.00003], rtol=1e-5)
+
+
+def test_weight_decay_is_apart_from_adams_step_and_spares_biases_and_norms():
+    """A gradient of zero leaves Adam where it is, so what changes is the decay alone."""
+    training = TrainingConfig(peak_learning_rate=0.1, warmup_steps=1, weight_decay=0.02)
+    names = ("kernel", "embeddings", "table", "bias", "gamma", "beta")
+    variables = [keras.Variable(np.full((2, 2), 3.0, "float32"), name=name) for name in names]
+    optimizer = make_optimizer(64, training)
+    optimizer.build(variables)
+    optimizer.apply([keras.ops.zeros((2, 2))] * len(variables), variables)
+    found = [float(keras.ops.convert_to_numpy(variable)[0, 0]) for variable in variables]
+    decayed = 3.0 * (1 - 0.1 * 0.02)
+    np.testing.assert_allclose(found, [decayed] * 3 + [3.0] * 3, rtol=1e-6)
+    assert make_optimizer(64, TrainingConfig()).weight_decay is None
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])

@@ -81,6 +81,13 @@ def test_replicas_follow_the_clock(results):
         np.testing.assert_allclose(one, two, atol=1e-6, rtol=0)
 
 
+def test_two_losses_on_replicas(results):
+    """Each over its own labels, of which the replicas have unlike shares; metrics as well."""
+    pairs = zip(results[2]["two losses of one"], results[2]["two losses of two"], strict=True)
+    for one, two in pairs:
+        np.testing.assert_allclose(one, two, atol=2e-6, rtol=1e-5)
+
+
 def test_metrics_are_shown_as_of_all_replicas_at_each_step(results):
     """Of which one has no tokens: what it returned would pull their mean towards 0."""
     [expected], [found] = results[2]["shown by one"], results[2]["shown by two"]

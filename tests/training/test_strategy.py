@@ -7,6 +7,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 import tensorflow as tf
+import thorough
 
 from keras_transformer import RunConfig, TrainingConfig, Transformer, TransformerConfig
 from keras_transformer.tasks import train
@@ -113,6 +114,7 @@ def test_an_unknown_name():
         make_strategy("gpu")
 
 
+@thorough.only
 def test_jax_devices_share_a_batch(fresh_process, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
     description, difference = fresh_process(JAX, backend="jax").split("\n")[-3:-1]

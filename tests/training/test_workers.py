@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import thorough
 
 from keras_transformer.runs.run import open_run
 from keras_transformer.tasks.translation.inputs import training_batches
@@ -123,6 +124,7 @@ def test_a_killed_worker_is_started_again(start, tmp_path):
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
 
 
+@thorough.only
 def test_a_signal_to_one_worker_ends_both(start, tmp_path):
     """At once, though threads behind the datasets of both are at work."""
     corpus = "--data.train=phrasebook:train:2000"

@@ -13,7 +13,7 @@ from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.tflite import export_tflite
-from keras_transformer.export.tflite_translator import LiteTranslator
+from keras_transformer.export.tflite.translator import LiteTranslator
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.translator import Translator
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from keras_transformer.data.corpora import LinePair
 from keras_transformer.data.inspection.findings import Tally
+from keras_transformer.extras import needed
 
 # Characters of a line that can be told by, and the probability from which on it is.
 _LONG_ENOUGH, _SURE = 20, 0.9
@@ -48,7 +49,7 @@ def find_languages(
     sides = [_languages([pair[side] for _, pair in sample]) for side in (0, 1)]
     counts = [Counter(filter(None, languages)) for languages in sides]
     wanted = [
-        code if code in _identifier().labels else next(iter(found.most_common(1)), ("", 0))[0]
+        code if code in identifier().labels else next(iter(found.most_common(1)), ("", 0))[0]
         for code, found in zip(expected, counts, strict=True)
     ]
     tally = Tally("other_language", "in another language, by py3langid")
@@ -61,7 +62,7 @@ def find_languages(
 
 def _languages(lines: Sequence[str]) -> list[str]:
     """Returns the language of each line, "" where that is not sure."""
-    classify = _identifier().classify
+    classify = identifier().classify
 
     def language(line: str) -> str:
         if len(line) < _LONG_ENOUGH:
@@ -73,7 +74,18 @@ def _languages(lines: Sequence[str]) -> list[str]:
 
 
 @functools.cache
-def _identifier() -> Any:
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+def identifier() -> Any:
+    """Returns what tells languages apart, which takes a moment to load; one for all who ask.
+
+    Raises:
+        ImportError: If py3langid is not installed.
+
+    Example:
+        >>> code, probability = identifier().classify("Der alte Mann liest ein gutes Buch.")
+        >>> code
+        'de'
+    """
+    with needed("Finding the language of a text", "py3langid", "languages"):
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -27,6 +27,7 @@ class Origin:
         fingerprint: Of the whole corpus.
         tokenizers: Those of source and target, with the normalization that is part of them.
         held_out: Pairs whose sentences are held out of the corpus.
+        tag: The language of the tag that its sources begin with; None without tags.
 
     Example:
         >>> origin = Origin("pairs", Fingerprint(8, "5d41"), (tokenizer, tokenizer))
@@ -38,6 +39,7 @@ class Origin:
     fingerprint: Fingerprint
     tokenizers: "tuple[SubwordTokenizer, SubwordTokenizer]"
     held_out: Iterable[LinePair] = ()
+    tag: str | None = None
 
     @property
     def key(self) -> str:
@@ -57,6 +59,8 @@ class Origin:
             ],
             "tensorflow_text": importlib.metadata.version("tensorflow_text"),
             "layout": _LAYOUT,
+            # Corpora that were prepared before there were tags keep their names.
+            **({} if self.tag is None else {"tag": self.tag}),
         }
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from keras_transformer.config import DataConfig, TokenizerConfig
@@ -14,6 +14,7 @@ from keras_transformer.data.batches import TranslationBatches
 from keras_transformer.data.corpora import Corpus, CorpusError, LinePair, open_corpus
 from keras_transformer.data.fingerprint import Fingerprint, fingerprint, remembered_fingerprint
 from keras_transformer.data.mixing import Mixture, corpora_of, open_training_corpus
+from keras_transformer.data.noise import WordNoise
 from keras_transformer.data.prepared.origin import Origin
 from keras_transformer.data.prepared.pairs import PreparedPairs, places_of
 from keras_transformer.data.prepared.preparing import prepare
@@ -108,6 +109,7 @@ def train_tokenizers(
     tokenizer: TokenizerConfig,
     seed: int,
     fit: bool = False,
+    languages: Sequence[str] = (),
 ) -> Tokenizers:
     """Trains the tokenizers of source and target.
 
@@ -117,6 +119,7 @@ def train_tokenizers(
         tokenizer: How they are learned.
         seed: Seed of the sample of sentences.
         fit: Whether `vocab_size` is fitted to a text that does not support it.
+        languages: Those that a source may ask for by a tag.
 
     Returns:
         The source and the target tokenizer; the same object when the vocabulary is joint.
@@ -132,8 +135,11 @@ def train_tokenizers(
         True
     """
 
-    def train(lines: Iterable[str], size: str) -> SubwordTokenizer:
-        options = {"seed": seed, "fit": fit and size == "vocab_size"}
+    def train(
+        lines: Iterable[str], size: str, languages: Sequence[str] = languages
+    ) -> SubwordTokenizer:
+        fitted = fit and size == "vocab_size"
+        options = {"seed": seed, "fit": fitted, "languages": languages}
         with in_terms_of_options(size, corpus.name):
             return SubwordTokenizer.train(
                 lines, getattr(model, size), **options, **dataclasses.asdict(tokenizer)
@@ -144,7 +150,7 @@ def train_tokenizers(
         return joint, joint
     return (
         train((source for source, _ in corpus), "source_vocab_size"),
-        train((target for _, target in corpus), "vocab_size"),
+        train((target for _, target in corpus), "vocab_size", languages=()),
     )
 
 
@@ -175,7 +181,7 @@ def training_preprocessor(
 
     Args:
         tokenizers: Those of source and target.
-        data: Tells which pairs are kept, and whether their pieces are drawn.
+        data: Tells which pairs are kept, whether their pieces are drawn, and with what noise.
         max_length: The model's longest side in tokens.
 
     Example:
@@ -183,7 +189,8 @@ def training_preprocessor(
         >>> training_preprocessor((tokenizer, tokenizer), data, max_length=32).subword_dropout
         0.1
     """
-    return PairPreprocessor(tokenizers, max_length, data.max_ratio, data.subword_dropout)
+    noise = WordNoise.of(tokenizers[0], data.noise) if data.noise else None
+    return PairPreprocessor(tokenizers, max_length, data.max_ratio, data.subword_dropout, noise)
 
 
 def training_batches(
@@ -232,7 +239,13 @@ def _prepared(
     data = run.config.data
     names = ["train", *(f"mix {spec}" for spec in data.mix)]
     origins = [
-        Origin(one.name, Fingerprint(**run.data[name]), run.tokenizers, held_out)
+        Origin(
+            one.name,
+            Fingerprint(**run.data[name]),
+            run.tokenizers,
+            held_out,
+            one.target_language if data.tags else None,
+        )
         for name, one in zip(names, corpora_of(corpus), strict=True)
     ]
 

@@ -1,7 +1,9 @@
 """The task "translation", as the training loop sees it."""
 
+import dataclasses
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,15 @@ from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.console import say
 from keras_transformer.data.batches import Arrays, TranslationBatches
 from keras_transformer.data.bucketing import Shape
-from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.corpora import Corpus, LinePair
 from keras_transformer.data.held_out import hold_out
 from keras_transformer.data.inspection.report import first_impression
-from keras_transformer.data.mixing import Mixture, open_training_corpus
+from keras_transformer.data.mixing import languages_of, open_training_corpus
 from keras_transformer.data.planning import fit_plan
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.evaluation import require_tokenizer
 from keras_transformer.files import require_local
+from keras_transformer.models.families import make_model
 from keras_transformer.runs.run import Run, open_run
 from keras_transformer.tasks.translation.choosing import choose_end, choose_options
 from keras_transformer.tasks.translation.fine_tuning import inherit_tokenizers, inherit_weights
@@ -35,6 +38,7 @@ from keras_transformer.tasks.translation.inputs import (
     write_held_out,
 )
 from keras_transformer.tasks.translation.validation import TranslationValidation
+from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.metrics import Perplexity, TokenAccuracy
@@ -46,6 +50,11 @@ class Translation:
 
     name = RunConfig.task
     config = RunConfig
+
+    def completed(
+        self, config: RunConfig, init_from: str | os.PathLike[str] | None, choices: Choices
+    ) -> RunConfig:
+        return config
 
     def check(self, config: RunConfig) -> None:
         training, validation = config.training, config.validation
@@ -83,7 +92,7 @@ class Translation:
         held_out = _hold_out(config, train, pairs)
         config, chosen = choose_options(config, choices, pairs, start)
         corpus = open_training_corpus(config.data, held_out or ())
-        config, tokenizers = _with_vocabulary(config, corpus, choices, start)
+        config, tokenizers = _with_vocabulary(config, held_out or (), choices, start)
         plan, summary = fit_plan(
             corpus,
             training_preprocessor(tokenizers, config.data, config.model.max_length),
@@ -109,6 +118,9 @@ class Translation:
         # Only now is known what the batches are shared by, and cut into.
         _require_whole_batches(run.config, replicas.workers * replicas.local)
         return training_batches(run, replicas)
+
+    def model(self, config: RunConfig) -> keras.Model:
+        return make_model(config.model, dtype=config.training.precision)
 
     def loss(self, config: RunConfig) -> keras.losses.Loss:
         return LabelSmoothedCrossEntropy(config.training.label_smoothing)
@@ -174,18 +186,32 @@ def _require_whole_batches(config: RunConfig, replicas: int = 1) -> None:
 
 
 def _with_vocabulary(
-    config: RunConfig, corpus: Corpus | Mixture, choices: Choices, start: Run | None
+    config: RunConfig, held_out: Iterable[LinePair], choices: Choices, start: Run | None
 ) -> tuple[RunConfig, Tokenizers]:
     """Returns the tokenizers, and the configuration with the size that their vocabulary has."""
     model, tokenizer, seed = config.model, config.tokenizer, config.training.seed
+    # A tag is a piece of its own, and no text to learn pieces from.
+    corpus = open_training_corpus(dataclasses.replace(config.data, tags=False), held_out)
+    languages = languages_of(corpus) if config.data.tags else []
     if start is not None:
         say(f"Taking over the vocabulary of {start.path}")
-        return config, inherit_tokenizers(start, corpus, model, tokenizer, seed)
+        tokenizers = inherit_tokenizers(start, corpus, model, tokenizer, seed)
+        _require_tags(tokenizers[0], languages)
+        return config, tokenizers
     say(f"Training the vocabulary on {corpus.name}")
     fit = choices.leaves_open("model.vocab_size")
-    tokenizers = train_tokenizers(corpus, model, tokenizer, seed, fit)
+    tokenizers = train_tokenizers(corpus, model, tokenizer, seed, fit, languages)
     size = {"model.vocab_size": tokenizers[1].vocab_size}
     return choices.chosen(config, size), tokenizers
+
+
+def _require_tags(tokenizer: SubwordTokenizer, languages: Iterable[str]) -> None:
+    unknown = sorted({*languages} - {*tokenizer.tags})
+    if unknown:
+        raise ValueError(
+            "`tags` needs a vocabulary that has them, so it must be true for the run to begin with "
+            f"as well. Received: one without a tag for {', '.join(unknown)}"
+        )
 
 
 def _hold_out(config: RunConfig, train: Corpus, pairs: int) -> Corpus | None:
@@ -194,4 +220,5 @@ def _hold_out(config: RunConfig, train: Corpus, pairs: int) -> Corpus | None:
         return None
     chosen = hold_out(train, config.data.pairs_held_out(pairs))
     say(f"Holding {len(chosen):,} of {pairs:,} pairs of {train.name} out to validate on")
-    return Corpus(f"what is held out of {train.name}", lambda: iter(chosen))
+    name = f"what is held out of {train.name}"
+    return Corpus(name, lambda: iter(chosen), target_language=train.target_language)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import keras
 
 from keras_transformer.data.corpora import Corpus
+from keras_transformer.data.tags import tagged
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.translation.bleu_callback import ValidationBleu
 from keras_transformer.tasks.translation.inputs import (
@@ -50,7 +51,7 @@ class TranslationValidation:
 
     def __init__(self, run: Run, corpus: Corpus) -> None:
         self.run = run
-        self.corpus = corpus
+        self.corpus = tagged(corpus) if run.config.data.tags else corpus
         preprocess = validation_preprocessor(run)
         usable = preprocess.new_filter()
         fitting = preprocess.kept_lines(self.corpus, usable)

@@ -1,0 +1,33 @@
+// Keeps the files of the page: each is fetched once, and then served from here without a network.
+
+const CACHE = 'translator-1'; // Another name when the files change.
+
+// What the page has asked for before it could ask here.
+const FIRST = ['./', 'page.js', 'translator.js', 'litert/core.js', 'litert/wasm-utils.js'];
+
+self.addEventListener('install', (event) => {
+  self.skipWaiting();
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FIRST)));
+});
+
+self.addEventListener('activate', (event) => {
+  const drop = async () => {
+    const names = await caches.keys();
+    await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+    await self.clients.claim();
+  };
+  event.waitUntil(drop());
+});
+
+self.addEventListener('fetch', (event) => {
+  if (event.request.method !== 'GET') return;
+  const answer = async () => {
+    const cache = await caches.open(CACHE);
+    const kept = await cache.match(event.request);
+    if (kept) return kept;
+    const response = await fetch(event.request);
+    if (response.ok) await cache.put(event.request, response.clone());
+    return response;
+  };
+  event.respondWith(answer());
+});

@@ -1,0 +1,82 @@
+"""`keras-transformer backtranslate`: text of one language becomes a corpus to train on."""
+
+from collections.abc import Sequence
+
+from jsonargparse import Namespace
+
+from keras_transformer.commands.options import (
+    add_checkpoint_option,
+    add_decoding_options,
+    add_model_argument,
+    given_decoding_options,
+    open_quietly,
+)
+from keras_transformer.commands.parser import Command, Parser
+from keras_transformer.console import say
+
+
+def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
+    add_model_argument(parser, nargs="+", several=", or several that decide together")
+    parser.add_argument(
+        "--text",
+        metavar="FILE",
+        required=True,
+        help="UTF-8 text, a sentence a line, plain or with gzip.",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="PREFIX",
+        required=True,
+        help="The corpus: PREFIX.LANGUAGE for the text and for its translations.",
+    )
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("TEXT", "TRANSLATION"),
+        help="Codes of the languages, which end the files' names; by default those that the model "
+        "translates from and into.",
+    )
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+    parsed = parser.parse_args(arguments)
+    if getattr(parsed, "num_hypotheses", 1) != 1:
+        parser.error(
+            "argument --num_hypotheses: must be 1, as a line of a corpus has one translation; "
+            f"call again for another one. Received: {parsed.num_hypotheses}"
+        )
+    return parsed
+
+
+def _run(arguments: Namespace) -> None:
+    from pathlib import Path
+
+    from keras_transformer.data.corpora import read_lines
+
+    options = given_decoding_options(arguments)
+    translator = open_quietly(arguments.model, arguments.checkpoint, options)
+    from keras_transformer.export.opening import languages_of
+    from keras_transformer.translation.synthetic import write_synthetic_corpus
+
+    languages = tuple(arguments.languages or languages_of(arguments.model[0]))
+    written = Path(f"{arguments.output}.{languages[1]}")
+    if written.exists():
+        raise FileExistsError(
+            f"`output` must be the prefix of a corpus that is not there yet. Received: {written}"
+        )
+    origin = [arguments.model, arguments.checkpoint, options]
+    lines = read_lines(Path(arguments.text))
+    write_synthetic_corpus(translator, lines, arguments.output, languages, origin)
+    say(f"Written: {arguments.output}. Next: train with --data.mix '{{{arguments.output}: 1}}'")
+
+
+COMMAND = Command(
+    "backtranslate",
+    summary="Make a corpus of a text and its translations, to train on.",
+    details="For a model from A to B, translate text of B with a model from B to A: the sources "
+    "are then made up and the targets are not. With --sampling they are more varied. What was "
+    "written before an interruption is kept.",
+    usage="MODEL [MODEL ...] --text FILE --output PREFIX [options]",
+    example="runs/de_en --text news.de --output synthetic --sampling",
+    parse=_parse,
+    run=_run,
+)

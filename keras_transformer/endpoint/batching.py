@@ -1,0 +1,128 @@
+"""Requests that wait at the same time are computed together.
+
+While one batch is computed, requests gather for the next one. So a request that comes alone waits
+for nobody, and the more come, the larger the batches: there is no delay to be chosen. One thread
+computes, as a batch has work for all cores.
+"""
+
+import asyncio
+import collections
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable
+from http import HTTPStatus
+
+from keras_transformer.endpoint.errors import RequestError
+from keras_transformer.endpoint.limits import Limits
+from keras_transformer.endpoint.signature import Columns, Signature, join_columns
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Task:
+    signature: Signature
+    columns: Columns
+    rows: int
+    outputs: asyncio.Future[Columns]
+
+
+class Batcher:
+    """Computes signatures for requests, in batches that it joins of them.
+
+    Args:
+        limits: `rows` of a batch, and `waiting_rows` that wait.
+        on_batch: Takes the number of rows of each batch.
+
+    Example:
+        >>> async def both():
+        ...     batcher = Batcher(Limits())
+        ...     one, other = (
+        ...         batcher.run(lengths, {"text": np.array([text], object)}) for text in (b"a", b"")
+        ...     )
+        ...     return [outputs["length"].item() for outputs in await asyncio.gather(one, other)]
+        >>> lengths = Signature(
+        ...     "lengths",
+        ...     {"text": tf.TensorSpec([None], tf.string)},
+        ...     {"length": tf.TensorSpec([None], tf.int32)},
+        ...     lambda text: {"length": tf.strings.length(text)},
+        ... )
+        >>> asyncio.run(both())
+        [1, 0]
+    """
+
+    def __init__(self, limits: Limits, on_batch: Callable[[int], object] = lambda rows: None):
+        self._limits = limits
+        self._on_batch = on_batch
+        self._waiting: collections.deque[_Task] = collections.deque()
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, "batches")
+        self._work: asyncio.Task[None] | None = None
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that wait to be computed."""
+        return sum(task.rows for task in self._waiting if not task.outputs.done())
+
+    async def run(self, signature: Signature, columns: Columns) -> Columns:
+        """Computes a signature; a caller that is cancelled while it waits costs nothing more.
+
+        Args:
+            signature: The signature.
+            columns: Its inputs.
+
+        Returns:
+            The outputs for these inputs. What is padded has the lengths of the whole batch.
+
+        Raises:
+            RequestError: If there are too many rows, in this request or in those that wait.
+        """
+        [rows] = {len(column) for column in columns.values()}
+        if rows > self._limits.rows:
+            raise RequestError(
+                f"Task size {rows} is larger than maximum input batch size {self._limits.rows}"
+            )
+        if self.waiting_rows + rows > self._limits.waiting_rows:
+            raise RequestError(
+                "The queue of requests that wait is full; try again later",
+                HTTPStatus.SERVICE_UNAVAILABLE,
+            )
+        outputs = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Task(signature, columns, rows, outputs))
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._compute_all())
+        return await outputs
+
+    async def _compute_all(self) -> None:
+        while batch := self._next_batch():
+            self._on_batch(sum(task.rows for task in batch))
+            await self._compute(batch)
+
+    def _next_batch(self) -> list[_Task]:
+        """Takes the first that waits, and of the others what is joined with it, in their order."""
+        waiting = [task for task in self._waiting if not task.outputs.done()]
+        batch: list[_Task] = []
+        room = self._limits.rows
+        for task in waiting:
+            if task.signature is waiting[0].signature and task.rows <= room:
+                batch.append(task)
+                room -= task.rows
+        self._waiting = collections.deque(task for task in waiting if task not in batch)
+        return batch
+
+    async def _compute(self, batch: list[_Task]) -> None:
+        """Computes a batch; after an error one by one, so that it is told to who made it alone."""
+        columns = join_columns([task.columns for task in batch])
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.run_in_executor(self._thread, batch[0].signature, columns)
+        except Exception as error:
+            if len(batch) > 1:
+                for task in batch:
+                    await self._compute([task])
+            elif not batch[0].outputs.done():
+                batch[0].outputs.set_exception(error)
+            return
+        start = 0
+        for task in batch:
+            if not task.outputs.done():
+                part = slice(start, start + task.rows)
+                task.outputs.set_result({name: value[part] for name, value in found.items()})
+            start += task.rows

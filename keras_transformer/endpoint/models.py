@@ -1,0 +1,206 @@
+"""What is served: runs and SavedModels, by name and version, as sets of signatures.
+
+A run has the signatures that its export would have, from the same code, and two that need its
+model, for the page: `alternatives` and `attention_of_layer`.
+"""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_transformer.endpoint.errors import RequestError
+from keras_transformer.endpoint.signature import Signature
+from keras_transformer.export.formats import require_loadable
+from keras_transformer.export.metadata import describe, read_metadata
+from keras_transformer.export.saved_model import make_signatures
+from keras_transformer.export.versions import find_export
+from keras_transformer.translation.exploring import alternatives, attention_of_layer
+from keras_transformer.translation.opening import open_runs
+from keras_transformer.translation.storage import StoredWeights
+from keras_transformer.translation.translator import Translator
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedModel:
+    """A version of a model.
+
+    Args:
+        name: Its name in requests.
+        version: Its number.
+        signatures: What it computes, by name.
+        metadata: What the `metadata.json` of an export says.
+        owner: What has to live as long as the signatures do.
+
+    Example:
+        >>> languages = {"source": "en", "target": "de"}
+        >>> ServedModel("demo", 1, {}, {"languages": languages}, owner=None).languages
+        ('en', 'de')
+    """
+
+    name: str
+    version: int
+    signatures: Mapping[str, Signature]
+    metadata: Mapping[str, Any]
+    owner: object
+
+    def signature(self, name: str) -> Signature:
+        """Finds a signature.
+
+        Raises:
+            RequestError: If there is none of this name.
+        """
+        if name not in self.signatures:
+            raise RequestError(f"Serving signature name: {name[:100]!r} not found in signature def")
+        return self.signatures[name]
+
+    @property
+    def languages(self) -> tuple[str, str] | None:
+        """Codes of the source's and the target's language; None if an export does not say."""
+        found = self.metadata.get("languages")
+        return (found["source"], found["target"]) if found else None
+
+    def warm_up(self, signatures: Sequence[str] = ("serving_default", "nbest")) -> None:
+        """Calls signatures that take a text: the first call of a graph takes seconds."""
+        for name in signatures:
+            self.signatures[name]({"text": np.array([b"1 2 3."], object)})
+
+
+class ServedModels:
+    """Models by name and version.
+
+    Args:
+        models: The models.
+
+    Raises:
+        ValueError: If two have the same name and version.
+
+    Example:
+        >>> versions = [ServedModel("demo", version, {}, {}, None) for version in (9, 10)]
+        >>> ServedModels(versions).find("demo").version
+        10
+    """
+
+    def __init__(self, models: Sequence[ServedModel]) -> None:
+        self._versions: dict[str, dict[int, ServedModel]] = {}
+        for model in models:
+            versions = self._versions.setdefault(model.name, {})
+            if model.version in versions:
+                raise ValueError(
+                    "`models` must differ in name or version; name them as in `NAME=PATH`. "
+                    f"Received: {model.name}, version {model.version}, more than once"
+                )
+            versions[model.version] = model
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        """Yields the newest version of each model, in the order in which they were given."""
+        return (versions[max(versions)] for versions in self._versions.values())
+
+    def versions(self, name: str) -> list[ServedModel]:
+        """Returns all versions of a model, the newest first; none if there is no such model."""
+        return [model for _, model in sorted(self._versions.get(name, {}).items(), reverse=True)]
+
+    def find(self, name: str, version: int | None = None) -> ServedModel:
+        """Finds a model.
+
+        Args:
+            name: Its name.
+            version: Its version; None for the newest.
+
+        Raises:
+            RequestError: If there is none.
+        """
+        found = [model for model in self.versions(name) if version in (None, model.version)]
+        if not found:
+            asked = f"Latest({name})" if version is None else f"Specific({name}, {version})"
+            raise RequestError(f"Servable not found for request: {asked}", HTTPStatus.NOT_FOUND)
+        return found[0]
+
+
+def open_model(
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    checkpoint: str = "best",
+    options: Mapping[str, Any] | None = None,
+) -> ServedModel:
+    """Opens a run, or an export to a SavedModel.
+
+    Args:
+        path: A run directory; a version of an export, or a folder of versions, of which the highest
+            is meant.
+        name: Its name in requests; None for that of its folder.
+        checkpoint: As in `open_runs`, of a run.
+        options: As in `open_runs`, of a run.
+
+    Raises:
+        FileNotFoundError: If there is neither.
+        ValueError: If it is an export of another format, or options are given for an export.
+
+    Example:
+        >>> sorted(open_model("runs/demo").signatures)[:3]
+        ['alternatives', 'attention', 'attention_of_layer']
+    """
+    export = find_export(path)
+    if export is None:
+        name = name or Path(path).resolve().name
+        translator = open_runs(path, checkpoint, options)
+        signatures, owner = _signatures_of_run(translator)
+        return ServedModel(name, 1, signatures, describe(translator), owner)
+    folder, export_format = export
+    if export_format != "saved_model":
+        raise ValueError(
+            "`path` must be a run or an export to a SavedModel; serve the run that this one was "
+            f"exported from. Received: {folder}, which is {export_format}"
+        )
+    if options or checkpoint != "best":
+        raise ValueError(
+            "An exported model translates as it was exported; serve its run to choose options. "
+            f"Received: {folder}, with {', '.join(options or ['checkpoint'])}"
+        )
+    return _open_saved_model(folder.resolve(), name)
+
+
+def _signatures_of_run(translator: Translator) -> tuple[dict[str, Signature], object]:
+    weights = StoredWeights(translator.models)
+    graph = translator.graph
+    for_page = {
+        "alternatives": _compiled(
+            functools.partial(alternatives, graph), text=tf.string, prefix=tf.string
+        ),
+        "attention_of_layer": _compiled(
+            functools.partial(attention_of_layer, graph),
+            **dict(text=tf.string, translation=tf.string, layer=tf.int32),
+        ),
+    }
+    functions = {**make_signatures(translator, weights), **for_page}
+    signatures = {
+        key: Signature.of(key, function.get_concrete_function())
+        for key, function in functions.items()
+    }
+    return signatures, (translator, weights, functions)
+
+
+def _compiled(function: Any, **inputs: tf.DType) -> tf.types.experimental.PolymorphicFunction:
+    specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
+    return tf.function(function, input_signature=specs, autograph=False)
+
+
+def _open_saved_model(folder: Path, name: str | None) -> ServedModel:
+    import tensorflow_text  # noqa: F401  registers the tokenizer's ops
+
+    require_loadable(folder)
+    is_version = folder.name.isdecimal()
+    loaded = tf.saved_model.load(folder)
+    return ServedModel(
+        name or (folder.parent if is_version else folder).name,
+        int(folder.name) if is_version else 1,
+        {key: Signature.of(key, function) for key, function in loaded.signatures.items()},
+        read_metadata(folder),
+        loaded,
+    )

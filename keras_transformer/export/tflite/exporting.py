@@ -1,0 +1,154 @@
+"""Writes an export to TFLite: the files, and what the converter makes of weights."""
+
+import contextlib
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from keras_transformer.export.formats import MARKS
+from keras_transformer.export.metadata import write_metadata
+from keras_transformer.export.tflite.signatures import (
+    Signature,
+    bytes_function,
+    ids_function,
+    room_for_text,
+    strings_function,
+)
+from keras_transformer.export.tflite.weights import tables_in_int8
+from keras_transformer.export.versions import version_path
+from keras_transformer.files import atomic_directory
+from keras_transformer.translation.graph import TranslationGraph
+from keras_transformer.translation.storage import StoredWeights
+from keras_transformer.translation.translator import Translator
+
+TEXT_MODEL, IDS_MODEL = "translator.tflite", MARKS["tflite"]
+STRINGS_MODEL = "translator_strings.tflite"
+QUANTIZATIONS = ("float16", "int8")
+
+
+def export_tflite(
+    translator: Translator,
+    directory: str | os.PathLike[str],
+    version: int | None = None,
+    quantization: str | None = None,
+    max_length: int | None = None,
+    strings: bool = False,
+) -> Path:
+    """Writes `directory/<version>/`, whole or not at all.
+
+    - `translator.tflite` takes `text`, uint8 `[limits.max_bytes]`, UTF-8 and then anything, and
+      `length`, int32 `[1]`, how many bytes the text has. It gives `translation`, uint8 of fixed
+      size, UTF-8 and then zeros; `length`, int32 `[1]`, how many bytes the translation has;
+      `score`, float32 `[1]`, the log-probability of its tokens, eos included; `truncated`, int32
+      `[1]`, 1 if the text was longer than the model's maximum, or than `limits.max_bytes`, and its
+      first part alone was translated, or the translation was cut. It is left out, with a warning,
+      where a vocabulary has what is not followed in graph (`tflite/pieces.py`).
+    - `translator_ids.tflite` takes `source`, int32 `[1, length]`, ids that end with eos, and gives
+      `target`, int32 `[tokens]`, with its eos unless it was cut, `score` and `truncated`. It needs
+      `source.model` and `target.model` with the SentencePiece library.
+    - `translator_strings.tflite`, with `strings`, takes `text`, string `[1]`, and gives
+      `translation`, string `[1]`, `score` and `truncated`. It needs TF Text's operations; the
+      others need TFLite's own alone.
+    - `metadata.json` tells languages, limits, versions and where the model comes from.
+
+    Args:
+        translator: What to export.
+        directory: Folder of the versions.
+        version: Number of this version; None for the next free one.
+        quantization: "float16" to store weights in half the size, "int8" for matrices in a quarter
+            of it and integer products (dynamic-range quantization); None for float32.
+        max_length: Most tokens of a source and of a translation, eos included; None for the model's
+            own. Room for all of them is attended to at each step, so less is faster.
+        strings: Write the model of strings as well.
+
+    Returns:
+        The folder of this version.
+
+    Raises:
+        FileExistsError: If the version exists.
+        ValueError: If `quantization` is another, `max_length` is beyond the model's, translations
+            are sampled, `directory` holds versions of another format, or `strings` are asked for
+            with a vocabulary that falls back to bytes, which TF Text's operations do not.
+
+    Example:
+        >>> path = export_tflite(translator, "exports/app", quantization="int8")
+        >>> sorted(file.name for file in path.glob("*.tflite"))
+        ['translator.tflite', 'translator_ids.tflite']
+
+    Reference:
+        https://ai.google.dev/edge/litert
+    """
+    if quantization not in (None, *QUANTIZATIONS):
+        raise ValueError(
+            f"`quantization` must be one of {', '.join(QUANTIZATIONS)} or None for TFLite. "
+            f"Received: {quantization!r}"
+        )
+    if translator.config.sampling:
+        raise ValueError("`sampling` is not for TFLite; export without it. Received: sampling=True")
+    path = version_path(directory, version, "tflite")
+    weights = StoredWeights(translator.models)
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights, max_length)
+    functions = _traced(_functions(graph, strings), graph, quantization)
+    with atomic_directory(path) as folder:
+        for name, function in functions.items():
+            content = _convert(function, weights, quantization, custom=name == STRINGS_MODEL)
+            (folder / name).write_bytes(content)
+        translator.source_tokenizer.save(folder / "source.model")
+        translator.target_tokenizer.save(folder / "target.model")
+        write_metadata(
+            folder,
+            translator,
+            "tflite",
+            quantization=quantization or "float32",
+            limits={"max_length": graph.max_length, "max_bytes": room_for_text(graph)},
+            files=sorted(functions),
+        )
+    return path
+
+
+def _functions(graph: TranslationGraph, strings: bool) -> dict[str, Signature]:
+    """Returns what becomes a file, by its name."""
+    functions = {IDS_MODEL: ids_function(graph)}
+    try:
+        functions[TEXT_MODEL] = bytes_function(graph)
+    except ValueError as error:
+        warnings.warn(f"{TEXT_MODEL} is left out: {error}", stacklevel=3)
+    if strings:
+        functions[STRINGS_MODEL] = strings_function(graph)
+    return functions
+
+
+def _traced(
+    functions: dict[str, Signature], graph: TranslationGraph, quantization: str | None
+) -> dict[str, Any]:
+    """Traces functions to graphs of their own."""
+    is_int8 = quantization == "int8"
+    with tables_in_int8(graph.models) if is_int8 else contextlib.nullcontext():
+        return {name: function.get_concrete_function() for name, function in functions.items()}
+
+
+def _convert(
+    function: Any, weights: StoredWeights, quantization: str | None, custom: bool
+) -> bytes:
+    """Converts a traced function; the weights become constants of the file.
+
+    Args:
+        function: The function.
+        weights: Of the models that it calls.
+        quantization: As for `export_tflite`.
+        custom: Whether operations beside TFLite's own may be in it.
+    """
+    # What owns the variables: with it, the file has a signature with names.
+    owner = tf.Module()
+    owner.weights = weights.stored
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], owner)
+    converter.allow_custom_ops = custom
+    if quantization is not None:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if quantization == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    return converter.convert()

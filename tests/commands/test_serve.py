@@ -1,0 +1,87 @@
+"""`serve`: names of models, limits and options on their way, and what it cannot do."""
+
+import socket
+import sys
+
+import pytest
+import uvicorn
+
+from keras_transformer.commands.main import run
+from keras_transformer.endpoint import models
+from keras_transformer.endpoint.models import ServedModel
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seed():
+    """Sets none, which would take its time for nothing."""
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """What was opened, and the servers that ran, with the port that each had."""
+    opened, servers = [], []
+
+    def open_model(path, name, checkpoint, options):
+        opened.append((path, name, checkpoint, options))
+        return ServedModel(name or "folder", len(opened), {}, {}, None)
+
+    monkeypatch.setattr(models, "open_model", open_model)
+    monkeypatch.setattr(ServedModel, "warm_up", lambda model: None)
+    monkeypatch.setattr(
+        uvicorn.Server,
+        "run",
+        lambda server, sockets: servers.append((server, sockets[0].getsockname())),
+    )
+    return opened, servers
+
+
+def test_models_and_options(served, tmp_path, capsys):
+    opened, [] = served
+    (tmp_path / "a=b").mkdir()
+    arguments = ["runs/demo", "short=runs/other", f"{tmp_path}/a=b", "--port", "0"]
+    run("serve", [*arguments, "--beam_size", "2", "--checkpoint", "latest", "--seconds", "1.5"])
+    rest = ("latest", {"beam_size": 2})
+    assert opened == [
+        ("runs/demo", None, *rest),
+        ("runs/other", "short", *rest),
+        (f"{tmp_path}/a=b", None, *rest),
+    ]
+    [(server, (host, port))] = served[1]
+    assert host == "127.0.0.1"
+    assert server.config.timeout_graceful_shutdown == 2
+    output = capsys.readouterr().out
+    assert f"Serving folder, short, folder. The page: http://127.0.0.1:{port}/" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["runs/demo", "--rows", "0"], "`rows` must be positive"),
+        (["runs/demo", "--seconds", "-1"], "`seconds` must be positive"),
+        (["runs/demo", "--host", "192.0.2.1"], "`port` must be one that is free, and `host`"),
+    ],
+)
+def test_what_cannot_be(served, capsys, arguments, message):
+    with pytest.raises(SystemExit) as end:
+        run("serve", arguments)
+    assert end.value.code == 1
+    assert message in capsys.readouterr().err
+    assert served == ([], [])
+
+
+def test_a_port_that_is_taken(served, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(SystemExit) as end:
+        run("serve", ["runs/demo", "--port", str(other.getsockname()[1])])
+    assert end.value.code == 1
+    assert "`port` must be one that is free" in capsys.readouterr().err
+    assert served == ([], []), "no model is opened for nothing"
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "prometheus_client"])
+def test_without_the_packages(served, monkeypatch, capsys, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "keras_transformer.endpoint.server", raising=False)
+    with pytest.raises(SystemExit) as end:
+        run("serve", ["runs/demo"])
+    assert end.value.code == 1
+    assert "pip install 'keras_transformer[endpoint]'" in capsys.readouterr().err

@@ -1,0 +1,145 @@
+"""Requests that wait together are computed together, and none can spoil it for the others."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_transformer.endpoint.batching import Batcher
+from keras_transformer.endpoint.errors import RequestError
+from keras_transformer.endpoint.limits import Limits
+from keras_transformer.endpoint.signature import Signature
+
+
+class Lengths:
+    """Computes lengths of strings; is slow until it is let go, and fails at "bad"."""
+
+    def __init__(self, held=False):
+        self.batches = []
+        self.go = threading.Event()
+        self.running = threading.Event()
+        if not held:
+            self.go.set()
+        text, length = (tf.TensorSpec([None], dtype) for dtype in (tf.string, tf.int32))
+        self.signature = Signature("lengths", {"text": text}, {"length": length}, self.compute)
+
+    def compute(self, text):
+        rows = text.numpy().tolist()
+        self.batches.append(rows)
+        self.running.set()
+        assert self.go.wait(30)
+        if b"bad" in rows:
+            raise ValueError("bad")
+        return {"length": tf.strings.length(text)}
+
+
+def columns(*texts):
+    return {"text": np.array([text.encode() for text in texts], object)}
+
+
+def start(batcher, lengths, *texts):
+    return asyncio.create_task(batcher.run(lengths.signature, columns(*texts)))
+
+
+async def until(event):
+    await asyncio.to_thread(event.wait, 30)
+
+
+def lengths_of(outputs):
+    return [one["length"].tolist() for one in outputs]
+
+
+def test_what_waits_is_joined_and_each_gets_its_own():
+    async def run():
+        lengths, rows = Lengths(held=True), []
+        batcher = Batcher(Limits(rows=4), rows.append)
+        first = start(batcher, lengths, "a")
+        await until(lengths.running)
+        others = [start(batcher, lengths, *texts) for texts in (["bb", "ccc"], ["d" * 9] * 3, [""])]
+        await asyncio.sleep(0)
+        assert batcher.waiting_rows == 6
+        lengths.go.set()
+        found = lengths_of(await asyncio.gather(first, *others))
+        assert found == [[1], [2, 3], [9, 9, 9], [0]]
+        # The third does not fit beside the second, but the fourth does.
+        assert lengths.batches == [[b"a"], [b"bb", b"ccc", b""], [b"d" * 9] * 3]
+        assert rows == [1, 3, 3]
+        assert batcher.waiting_rows == 0
+
+    asyncio.run(run())
+
+
+def test_signatures_are_not_joined():
+    async def run():
+        one, other = Lengths(held=True), Lengths()
+        batcher = Batcher(Limits())
+        first = start(batcher, one, "a")
+        await until(one.running)
+        rest = [start(batcher, lengths, "bb") for lengths in (other, one, other)]
+        await asyncio.sleep(0)
+        one.go.set()
+        await asyncio.gather(first, *rest)
+        assert one.batches == [[b"a"], [b"bb"]]
+        assert other.batches == [[b"bb", b"bb"]]
+
+    asyncio.run(run())
+
+
+def test_an_error_is_told_to_who_made_it():
+    async def run():
+        lengths = Lengths(held=True)
+        batcher = Batcher(Limits())
+        first = start(batcher, lengths, "a")
+        await until(lengths.running)
+        rest = [start(batcher, lengths, text) for text in ("bb", "bad", "cccc")]
+        await asyncio.sleep(0)
+        lengths.go.set()
+        found = await asyncio.gather(first, *rest, return_exceptions=True)
+        error = found.pop(2)
+        assert isinstance(error, ValueError)
+        assert lengths_of(found) == [[1], [2], [4]]
+        assert lengths_of([await batcher.run(lengths.signature, columns("next"))]) == [[4]]
+
+    asyncio.run(run())
+
+
+def test_nothing_is_computed_for_who_has_gone():
+    async def run():
+        lengths = Lengths(held=True)
+        batcher = Batcher(Limits())
+        first = start(batcher, lengths, "a")
+        await until(lengths.running)
+        gone, stays = start(batcher, lengths, "gone"), start(batcher, lengths, "stays")
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0)
+        assert batcher.waiting_rows == 1
+        first.cancel()  # While it is computed.
+        lengths.go.set()
+        assert lengths_of([await stays]) == [[5]]
+        assert lengths.batches == [[b"a"], [b"stays"]]
+
+    asyncio.run(run())
+
+
+def test_too_much():
+    async def run():
+        lengths = Lengths(held=True)
+        batcher = Batcher(Limits(rows=2, waiting_rows=3))
+        with pytest.raises(RequestError, match=r"Task size 3 is larger .* batch size 2") as refused:
+            await batcher.run(lengths.signature, columns("a", "b", "c"))
+        assert refused.value.status == 400
+        first = start(batcher, lengths, "a")
+        await until(lengths.running)
+        rest = [start(batcher, lengths, *"bc"), start(batcher, lengths, "d")]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError, match=r"queue .* full") as refused:
+            await batcher.run(lengths.signature, columns("e"))
+        assert refused.value.status == 503
+        lengths.go.set()
+        await asyncio.gather(first, *rest)
+        assert lengths_of([await batcher.run(lengths.signature, columns("e"))]) == [[1]]
+
+    asyncio.run(run())
