@@ -69,8 +69,8 @@ TABLES = [
     ("docs/training.md", "### `validation`", ValidationConfig),
 ]
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-texts = pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+texts = pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def code_spans(page):

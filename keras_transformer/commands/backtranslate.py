@@ -25,9 +25,9 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     )
     parser.add_argument(
         "--output",
-        metavar="PREFIX",
+        metavar="PATH",
         required=True,
-        help="The corpus: PREFIX.LANGUAGE for the text and for its translations.",
+        help="The corpus: PATH.LANGUAGE for the text and for its translations.",
     )
     parser.add_argument(
         "--languages",
@@ -75,8 +75,8 @@ COMMAND = Command(
     details="For a model from A to B, translate text of B with a model from B to A: the sources "
     "are then made up and the targets are not. With --sampling they are more varied. What was "
     "written before an interruption is kept.",
-    usage="MODEL [MODEL ...] --text FILE --output PREFIX [options]",
-    example="runs/de_en --text news.de --output synthetic --sampling",
+    usage="MODEL --text FILE --output PATH [options]",
+    example="runs/de_en --text news.de --output new",
     parse=_parse,
     run=_run,
 )

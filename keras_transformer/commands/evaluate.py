@@ -43,9 +43,10 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     parser.add_argument(
         "--metrics",
         nargs="+",
+        metavar="METRIC",
         choices=[*_METRICS, "ter", "brackets", "well_formed"],
         default=list(_METRICS),
-        help="Which of sacreBLEU's metrics; brackets and well_formed are of parse trees.",
+        help="sacreBLEU's bleu, chrf and ter; of parse trees brackets and well_formed.",
     )
     _add_report_options(parser)
     add_checkpoint_option(parser)
@@ -210,7 +211,7 @@ def _evaluated(
 
 COMMAND = Command(
     "evaluate",
-    summary="Measure runs, exports and stored translations on parallel corpora.",
+    summary="Measure runs, exports and stored translations on corpora.",
     details="One system gives a line with BLEU and chrF for each corpus. Several are compared with "
     "the first one, with confidence intervals and a paired bootstrap test.",
     usage="MODEL [SYSTEM ...] CORPUS ... [options]",

@@ -107,7 +107,7 @@ def _named(spec: str) -> tuple[str | None, str]:
 
 COMMAND = Command(
     "serve",
-    summary="Answer requests of TF Serving's and LibreTranslate's clients; with a page.",
+    summary="Answer TF Serving's and LibreTranslate's clients; a page.",
     details="For development and demonstrations. Takes FastAPI and uvicorn, the extra `endpoint`.",
     usage="MODEL [MODEL ...] [options]",
     example="runs/demo --port 8501",

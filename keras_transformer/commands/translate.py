@@ -42,7 +42,7 @@ def _run(arguments: Namespace) -> None:
 
 COMMAND = Command(
     "translate",
-    summary="Translate standard input to standard output, a line for each line.",
+    summary="Translate standard input, a line for each line.",
     details="With --num_hypotheses, a line holds several translations, the best first, between "
     "tabs.",
     usage="MODEL [MODEL ...] [options]",

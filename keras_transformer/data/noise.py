@@ -43,8 +43,8 @@ class WordNoise:
         (True, True)
 
     Reference:
-        "Unsupervised Machine Translation Using Monolingual Corpora Only", arXiv 1711.00043,
-        Section 2.3; "Understanding Back-Translation at Scale", arXiv 1808.09381, Section 3.
+        "Unsupervised Machine Translation Using Monolingual Corpora Only", arXiv 1711.00043;
+        "Understanding Back-Translation at Scale", arXiv 1808.09381.
     """
 
     begins_word: npt.NDArray[np.bool_]
