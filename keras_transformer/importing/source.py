@@ -66,15 +66,17 @@ def _unpack(path: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             _require_bounded(path, sum(entry.file_size for entry in archive.infolist()))
+            names = []
             for name in archive.namelist():
                 place = PurePosixPath(name.replace("\\", "/"))
-                # Of "./" there are no parts: it is the folder itself.
+                if place.parts:  # "./" has none: it is the folder itself.
+                    names.append(name)
                 if place.is_absolute() or ".." in place.parts or ":" in "".join(place.parts[:1]):
                     raise ValueError(
                         "`source` must be a zip whose files stay within its folder; do not trust "
                         f"this one. Received: {name!r} in {path}"
                     )
-            archive.extractall(folder)
+            archive.extractall(folder, names)
     except _FAULTS as error:
         raise ValueError(
             f"`source` must be a folder or a whole zip; copy it anew. Received: {path}, {error}"

@@ -107,10 +107,10 @@ def test_later_recipes_beat_earlier_ones(tmp_path):
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_every_recipe_parses(path):
     recipe = yaml.safe_load(path.read_text())
-    name = recipe.pop("preset", "base")
+    task, name = recipe.pop("task", "translation"), recipe.pop("preset", "base")
     family = family_of_preset(name)
     model = family.config(**family.presets[name])
-    expected = {**RunConfig().to_dict(), "model": dataclasses.asdict(model)}
+    expected = {**RUN_CONFIGS[task]().to_dict(), "model": dataclasses.asdict(model)}
     expected["training"] |= TRAINING_PRESETS.get(name, {})
     for section, values in recipe.items():
         expected[section].update(values)
