@@ -152,8 +152,7 @@ _SAYING = tuple(VERBS[verb] for verb in ("know*", "believe", "hope", "say"))
 
 def _that(dice: Dice) -> _Drawn:
     content = clause(dice, adverbials=0.7)
-    main = clause(dice, frames=("",))._replace(verb=dice.pick(_SAYING), form="present")
-    main = Clause(main.subject, main.verb)
+    main = Clause(clause(dice, frames=("",)).subject, dice.pick(_SAYING))
     told = f"{grammar.statement(_marked(main)).english} {_subordinate(content, 'that')}"
     return _finished("S", told), [main, content]
 

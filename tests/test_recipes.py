@@ -177,7 +177,8 @@ def test_the_command_for_data_of_ones_own(monkeypatch):
     monkeypatch.chdir(ROOT)
     _, text = Path("README.md").read_text().split("## Your own data")
     [command] = re.findall(r"^    python train\.py (.*?[^\\])\n", text, re.DOTALL | re.MULTILINE)
-    _, config, *_, choices = parse_training_command(shlex.split(command))
+    parsed = parse_training_command(shlex.split(command))
+    config, choices = parsed.config, parsed.choices
     assert (config.data.train, config.data.valid) == ("corpus/train", "held_out")
     assert config.training.minutes == 60
     options = [choice.options for choice in choose(29_000, None, timed=True)]

@@ -237,8 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if len({*map(posixpath.basename, paths)}) != len(paths) or not paths:
         parser.error(f"--input must be of files, each with a name of its own. Received: {paths}")
     decisive = {name: getattr(given, name) for name in ("model", "task", "shard_lines")}
+    # A shard that is there is not looked into: it has to be of these files.
+    decisive["inputs"] = {found.path: found.size_in_bytes for found in match.metadata_list}
     if (before := _claimed(given.output, decisive)) != decisive:
-        parser.error(f"--output must be new for other options. Received: {before}, now {decisive}")
+        parser.error(
+            f"--output must be new for other options or inputs. Received: {before}, now {decisive}"
+        )
     handler = KeyedModelHandler(_TASKS[given.task](given.model, given.batch_size))
     options = PipelineOptions(others)
     options.view_as(SetupOptions).save_main_session = True

@@ -19,7 +19,9 @@ def main() -> None:
         sys.exit("usage: translate.py SAVED_MODEL [SENTENCE ...]")
     path, *sentences = sys.argv[1:]
     sys.stdout.reconfigure(encoding="utf-8")
-    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    sentences = sentences or [
+        line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer
+    ]
     translate = tf.saved_model.load(path).signatures["serving_default"]
     outputs = translate(text=tf.constant(sentences, tf.string))
     for sentence, translation in zip(sentences, outputs["translation"].numpy(), strict=True):

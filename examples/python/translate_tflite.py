@@ -38,7 +38,9 @@ def main() -> None:
         sys.exit("usage: translate_tflite.py MODEL.tflite [SENTENCE ...]")
     path, *sentences = sys.argv[1:]
     sys.stdout.reconfigure(encoding="utf-8")
-    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    sentences = sentences or [
+        line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer
+    ]
     translate = Translator(path)
     for sentence in sentences:
         translation, truncated = translate(sentence)

@@ -18,7 +18,9 @@ def main() -> None:
         sys.exit("usage: translate_tflite_ids.py FOLDER [SENTENCE ...]")
     folder, *sentences = sys.argv[1:]
     sys.stdout.reconfigure(encoding="utf-8")
-    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    sentences = sentences or [
+        line.decode(errors="replace").rstrip("\r\n") for line in sys.stdin.buffer
+    ]
     translate = Interpreter(str(Path(folder) / "translator_ids.tflite")).get_signature_runner()
     source, target = (
         sentencepiece.SentencePieceProcessor(str(Path(folder) / f"{side}.model"))

@@ -10,14 +10,19 @@ const [text, progress, translation, note] = ['text', 'progress', 'translation', 
 async function keepFiles() {
   const workers = navigator.serviceWorker;
   if (!workers) return; // The page was not served by https or from this machine.
-  await workers.register('worker.js');
-  if (!workers.controller) {
-    await new Promise((resolve) => workers.addEventListener('controllerchange', resolve));
+  const registration = await workers.register('worker.js');
+  // After a forced reload the worker is there and does not take over.
+  if (!workers.controller && !registration.active) {
+    const worker = registration.installing ?? registration.waiting;
+    await new Promise((resolve) => {
+      workers.addEventListener('controllerchange', resolve);
+      worker.addEventListener('statechange', () => worker.state === 'redundant' && resolve());
+    });
   }
 }
 
 async function main() {
-  await keepFiles();
+  await keepFiles().catch(() => {}); // It translates without them.
   const translator = await Translator.open('translator.tflite', './litert/', (share) => {
     progress.value = share;
   });

@@ -13,7 +13,9 @@ self.addEventListener('install', (event) => {
 self.addEventListener('activate', (event) => {
   const drop = async () => {
     const names = await caches.keys();
-    await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+    // Other applications of the same origin have theirs.
+    const old = names.filter((name) => name.startsWith('translator-') && name !== CACHE);
+    await Promise.all(old.map((name) => caches.delete(name)));
     await self.clients.claim();
   };
   event.waitUntil(drop());
@@ -26,7 +28,8 @@ self.addEventListener('fetch', (event) => {
     const kept = await cache.match(event.request);
     if (kept) return kept;
     const response = await fetch(event.request);
-    if (response.ok) await cache.put(event.request, response.clone());
+    // Not waited for: the page shows how far a download is, and a full disk is no reason to stop.
+    if (response.ok) event.waitUntil(cache.put(event.request, response.clone()).catch(() => {}));
     return response;
   };
   event.respondWith(answer());

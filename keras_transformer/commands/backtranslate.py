@@ -1,5 +1,6 @@
 """`keras-transformer backtranslate`: text of one language becomes a corpus to train on."""
 
+import glob
 from collections.abc import Sequence
 
 from jsonargparse import Namespace
@@ -13,6 +14,7 @@ from keras_transformer.commands.options import (
 )
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.console import say
+from keras_transformer.files import require_local
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -52,21 +54,41 @@ def _run(arguments: Namespace) -> None:
 
     from keras_transformer.data.corpora import read_lines
 
+    require_local(arguments.output, "output")
     options = given_decoding_options(arguments)
     translator = open_quietly(arguments.model, arguments.checkpoint, options)
     from keras_transformer.export.opening import languages_of
     from keras_transformer.translation.synthetic import write_synthetic_corpus
 
     languages = tuple(arguments.languages or languages_of(arguments.model[0]))
-    written = Path(f"{arguments.output}.{languages[1]}")
-    if written.exists():
-        raise FileExistsError(
-            f"`output` must be the prefix of a corpus that is not there yet. Received: {written}"
+    into = options.get("target_language")
+    if languages[0] == languages[1] or (
+        not arguments.languages and into not in (None, languages[1])
+    ):
+        raise ValueError(
+            "`languages` must be given, as in --languages de en, where the model translates into "
+            f"another language than it says. Received: {' and '.join(languages)}, {into}"
         )
-    origin = [arguments.model, arguments.checkpoint, options]
+    _require_new(arguments.output, languages)
+    # An export does not tell which training it is of.
+    origin = [getattr(translator, "origin", arguments.model), arguments.checkpoint, options]
     lines = read_lines(Path(arguments.text))
     write_synthetic_corpus(translator, lines, arguments.output, languages, origin)
     say(f"Written: {arguments.output}. Next: train with --data.mix '{{{arguments.output}: 1}}'")
+
+
+def _require_new(prefix: str, languages: Sequence[str]) -> None:
+    """Refuses to write over a corpus, or beside one that would then be hidden."""
+    from pathlib import Path
+
+    text, translations = (Path(f"{prefix}.{language}") for language in languages)
+    is_begun = any(translations.parent.glob(f".{glob.escape(translations.name)}.*.part"))
+    names = [translations, *([] if is_begun else [text])]
+    for path in [*names, *(Path(f"{name}.gz") for name in (text, translations))]:
+        if path.exists():
+            raise FileExistsError(
+                f"`output` must be the prefix of a corpus that is not there yet. Received: {path}"
+            )
 
 
 COMMAND = Command(

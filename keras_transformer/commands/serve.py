@@ -101,8 +101,8 @@ def _open(spec: str, arguments: Namespace) -> "ServedModel":
 
 def _named(spec: str) -> tuple[str | None, str]:
     """Returns name and path of `NAME=PATH`."""
-    name, _, path = spec.rpartition("=")
-    return name or None, path
+    name, found, path = spec.partition("=")
+    return (name, path) if found and name else (None, path or spec)
 
 
 COMMAND = Command(

@@ -122,5 +122,22 @@ class Choices:
         }
         return dataclasses.replace(config, **sections)
 
+    def without_foreign_validation(self, config: Config) -> Config:
+        """Returns a configuration without the default's validation corpus for another's training.
+
+        Args:
+            config: The configuration, with a section `data` that has `train` and `valid`.
+
+        Example:
+            >>> choices = Choices(frozenset({"data.train"}))
+            >>> choices.without_foreign_validation(RunConfig()).data.valid is None
+            True
+        """
+        given, data = self.given or frozenset(), getattr(config, "data")  # noqa: B009
+        if "data.train" not in given or "data.valid" in given:
+            return config
+        changed: Any = {"data": dataclasses.replace(data, valid=None)}
+        return dataclasses.replace(config, **changed)
+
 
 ALL_GIVEN = Choices()

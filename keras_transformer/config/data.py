@@ -1,6 +1,7 @@
 """Which corpora there are, and how batches are made of them."""
 
 import dataclasses
+import math
 import re
 
 from keras_transformer.config.checks import require, require_fraction, require_positive
@@ -104,7 +105,10 @@ def _check_noise(noise: dict[str, float]) -> None:
     for name, value in noise.items():
         require(name in ("drop", "mask", "swap"), "noise", "drop, mask or swap", name)
         if name == "swap":
-            right, expected = value >= 0 and value == int(value), "a whole number of places"
+            right, expected = (
+                0 <= value < math.inf and value == int(value),
+                "a whole number of places",
+            )
         else:
             right, expected = 0.0 <= value < 1.0, "a probability in [0, 1)"
         require(right, f"noise.{name}", expected, value)

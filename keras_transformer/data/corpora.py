@@ -48,7 +48,8 @@ class Corpus:
         read: Starts a new reading.
         weighted: Whether each pair is a `WeightedPair`.
         files: The files that it is read from, if it is, with its lines as they are there.
-        target_language: Language code of the targets, "" if it is not known.
+        source_language: Language code of the sources, "" if it is not known.
+        target_language: That of the targets, likewise.
 
     Example:
         >>> list(Corpus("greetings", lambda: iter([("hello", "hallo")])))
@@ -59,6 +60,7 @@ class Corpus:
     read: Read
     weighted: bool = False
     files: tuple[Path, ...] = ()
+    source_language: str = ""
     target_language: str = ""
 
     def __iter__(self) -> Iterator[LinePair]:
@@ -124,7 +126,7 @@ def open_corpus(
         corpus = open_corpus(
             spec.removeprefix(_REVERSED), source_language, target_language, weights
         )
-        return _reversed(corpus, source_language)
+        return _reversed(corpus)
     if isinstance(spec, str) and (other := _OTHER_LANGUAGES.fullmatch(spec)):
         corpus = open_corpus(other["spec"], other["source"], other["target"], weights)
         return dataclasses.replace(corpus, name=spec)
@@ -134,16 +136,18 @@ def open_corpus(
     if first is None:
         raise CorpusError(f"{name} is empty; a corpus needs at least one pair. Received: 0 pairs")
     files = read.files if isinstance(read, _FileReader) else ()
-    return Corpus(name, read, isinstance(first, WeightedPair), files, target_language)
+    weighted = isinstance(first, WeightedPair)
+    return Corpus(name, read, weighted, files, source_language, target_language)
 
 
-def _reversed(corpus: Corpus, target_language: str) -> Corpus:
+def _reversed(corpus: Corpus) -> Corpus:
     return dataclasses.replace(
         corpus,
         name=f"{_REVERSED}{corpus.name}",
         read=lambda: (weighed_like(pair[::-1], pair) for pair in corpus),
         files=(),
-        target_language=target_language,
+        source_language=corpus.target_language,
+        target_language=corpus.source_language,
     )
 
 

@@ -82,7 +82,7 @@ class DocumentInputs:
                 for segments in self._inputs_of(document, others, place, rng):
                     self.counts["inputs"] += 1
                     yield segments
-            before = tokens
+            before = tokens[-1:] or before  # One other document is all that it is for.
 
     def _inputs_of(
         self,

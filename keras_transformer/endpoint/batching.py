@@ -75,10 +75,9 @@ class Batcher:
             RequestError: If there are too many rows, in this request or in those that wait.
         """
         [rows] = {len(column) for column in columns.values()}
-        if rows > self._limits.rows:
-            raise RequestError(
-                f"Task size {rows} is larger than maximum input batch size {self._limits.rows}"
-            )
+        most = min(self._limits.rows, self._limits.waiting_rows)
+        if rows > most:
+            raise RequestError(f"Task size {rows} is larger than maximum input batch size {most}")
         if self.waiting_rows + rows > self._limits.waiting_rows:
             raise RequestError(
                 "The queue of requests that wait is full; try again later",
@@ -113,6 +112,7 @@ class Batcher:
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(self._thread, batch[0].signature, columns)
+            _require_rows(found, sum(task.rows for task in batch))
         except Exception as error:
             if len(batch) > 1:
                 for task in batch:
@@ -126,3 +126,13 @@ class Batcher:
                 part = slice(start, start + task.rows)
                 task.outputs.set_result({name: value[part] for name, value in found.items()})
             start += task.rows
+
+
+def _require_rows(outputs: Columns, rows: int) -> None:
+    """Makes sure that what was joined can be divided again."""
+    for name, value in outputs.items():
+        if value.shape[:1] != (rows,):
+            raise ValueError(
+                f"`{name}` must have a row for each string, as outputs that are batched do. "
+                f"Received: {value.shape} for {rows}"
+            )

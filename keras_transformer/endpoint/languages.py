@@ -53,7 +53,8 @@ def identify(text: str, languages: Sequence[str]) -> tuple[str, float]:
         rank = identifier().rank
     except ImportError as error:
         raise RequestError(f"Invalid request: name the source language. {error}") from None
-    for code, probability in rank(text):
-        if code in languages:
-            return code, round(100 * float(probability), 1)
-    raise RequestError("Invalid request: name the source language; none can be told")
+    known = [(code, float(probability)) for code, probability in rank(text) if code in languages]
+    if not known:
+        raise RequestError("Invalid request: name the source language; none can be told")
+    code, probability = known[0]
+    return code, round(100 * probability / max(sum(p for _, p in known), 1e-9), 1)

@@ -1,11 +1,12 @@
-"""How much a request may ask for, so that no request can keep the others from being served."""
+"""How much a request may ask for, and how long it may take."""
 
 import asyncio
 import dataclasses
+import math
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
-from keras_transformer.config.checks import require_positive
+from keras_transformer.config.checks import require, require_positive
 from keras_transformer.endpoint.errors import RequestError
 
 
@@ -34,6 +35,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         require_positive(self, "body_bytes", "rows", "waiting_rows", "seconds")
+        require(math.isfinite(self.seconds), "seconds", "finite", self.seconds)
 
 
 async def read_body(chunks: AsyncIterator[bytes], limits: Limits) -> bytes:

@@ -18,7 +18,7 @@ import tensorflow as tf
 from keras_transformer.endpoint.errors import RequestError
 from keras_transformer.endpoint.signature import Signature
 from keras_transformer.export.formats import require_loadable
-from keras_transformer.export.metadata import describe, read_metadata
+from keras_transformer.export.metadata import describe, read_metadata, require_translating
 from keras_transformer.export.saved_model import make_signatures
 from keras_transformer.export.versions import find_export
 from keras_transformer.translation.exploring import alternatives, attention_of_layer
@@ -69,7 +69,8 @@ class ServedModel:
     def warm_up(self, signatures: Sequence[str] = ("serving_default", "nbest")) -> None:
         """Calls signatures that take a text: the first call of a graph takes seconds."""
         for name in signatures:
-            self.signatures[name]({"text": np.array([b"1 2 3."], object)})
+            if name in self.signatures:
+                self.signatures[name]({"text": np.array([b"1 2 3."], object)})
 
 
 class ServedModels:
@@ -79,7 +80,7 @@ class ServedModels:
         models: The models.
 
     Raises:
-        ValueError: If two have the same name and version.
+        ValueError: If two have the same name and version, or one a name that no route can have.
 
     Example:
         >>> versions = [ServedModel("demo", version, {}, {}, None) for version in (9, 10)]
@@ -90,6 +91,11 @@ class ServedModels:
     def __init__(self, models: Sequence[ServedModel]) -> None:
         self._versions: dict[str, dict[int, ServedModel]] = {}
         for model in models:
+            if "/" in model.name or ":" in model.name:  # No route could name it.
+                raise ValueError(
+                    "`models` must have names without / and :, name them as in `NAME=PATH`. "
+                    f"Received: {model.name}"
+                )
             versions = self._versions.setdefault(model.name, {})
             if model.version in versions:
                 raise ValueError(
@@ -195,6 +201,7 @@ def _open_saved_model(folder: Path, name: str | None) -> ServedModel:
     import tensorflow_text  # noqa: F401  registers the tokenizer's ops
 
     require_loadable(folder)
+    require_translating(folder)
     is_version = folder.name.isdecimal()
     loaded = tf.saved_model.load(folder)
     return ServedModel(

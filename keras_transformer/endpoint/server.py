@@ -1,6 +1,8 @@
 """The application behind an address, until a signal ends it: what it has begun, it answers."""
 
 import asyncio
+import contextlib
+import math
 import socket
 from typing import Any
 
@@ -8,13 +10,15 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from keras_transformer.config.checks import require
+
 # Idle connections are closed after so long, as are those on which a request begins and does not
 # get on: uvicorn itself would wait for it forever.
 _KEEP_ALIVE_SECONDS = 15
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes an address, at which nobody is answered yet.
+    """Takes an address, at which clients wait until they are answered.
 
     Args:
         host: A name or an address of this machine.
@@ -22,23 +26,27 @@ def bind(host: str, port: int) -> socket.socket:
 
     Raises:
         OSError: If the address cannot be had.
+        ValueError: If there is no such port.
 
     Example:
         >>> with bind("127.0.0.1", 0) as address:
         ...     address.getsockname()[0]
         '127.0.0.1'
     """
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    bound = socket.socket(family)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-    except OSError as error:
-        bound.close()
-        raise OSError(
-            f"`port` must be one that is free, and `host` of this machine: {error.strerror}. "
-            f"Received: {host}:{port}"
-        ) from error
+    require(0 <= port < 2**16, "port", "from 0 to 65535", port)
+    with contextlib.ExitStack() as closing:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            bound = closing.enter_context(socket.socket(family))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen()  # Two that only bind a port get it both.
+        except OSError as error:
+            raise OSError(
+                f"`port` must be one that is free, and `host` of this machine: {error.strerror}. "
+                f"Received: {host}:{port}"
+            ) from error
+        closing.pop_all()
     return bound
 
 
@@ -63,7 +71,7 @@ def make_server(app: FastAPI, grace_seconds: float) -> uvicorn.Server:
         log_level="warning",
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=round(grace_seconds),
+        timeout_graceful_shutdown=math.ceil(grace_seconds),
     )
     return uvicorn.Server(config)
 

@@ -4,6 +4,7 @@ Reference:
     https://www.tensorflow.org/tfx/serving/api_rest
 """
 
+import asyncio
 import re
 from http import HTTPStatus
 from typing import Any
@@ -54,7 +55,9 @@ def tf_serving_routes(service: Service) -> APIRouter:
         signature = model.signature(signature_name(body))
         columns = to_columns(body, signature.inputs)
         outputs = await service.compute(signature, columns, request)
-        return json_response(to_reply(outputs, in_rows="instances" in body))
+        in_rows = "instances" in body
+        # Attention weights of long texts are millions of numbers, for which nobody else waits.
+        return await asyncio.to_thread(lambda: json_response(to_reply(outputs, in_rows)))
 
     return router
 

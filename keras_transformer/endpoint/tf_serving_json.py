@@ -18,6 +18,9 @@ from keras_transformer.endpoint.errors import RequestError
 from keras_transformer.endpoint.signature import Columns, Signature
 from keras_transformer.translation.in_batches import encode
 
+# Numbers that are written as text at a time.
+_AT_ONCE = 2**16
+
 
 def parse_object(content: bytes) -> dict[str, Any]:
     """Parses the body of a request, which has to be an object.
@@ -113,8 +116,18 @@ def to_json(array: npt.NDArray[Any]) -> Any:
     if array.dtype == object:
         return _decoded(array.tolist())
     if array.dtype == np.float32:
-        array = array.astype("U").astype(np.float64)
+        array = _in_fewest_digits(array)
     return array.tolist()
+
+
+def _in_fewest_digits(array: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Goes by text, of which a number takes 128 bytes: so it is done part by part."""
+    flat = array.ravel()
+    exact = np.empty(flat.shape, np.float64)
+    for start in range(0, flat.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        exact[part] = flat[part].astype("U")
+    return exact.reshape(array.shape)
 
 
 def signature_definition(signature: Signature) -> dict[str, Any]:

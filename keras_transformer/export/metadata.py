@@ -46,6 +46,22 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
+def require_translating(folder: Path) -> None:
+    """Refuses an export that does something else than to translate.
+
+    Raises:
+        ValueError: If it predicts; the message names the command.
+
+    Example:
+        >>> require_translating(Path("exports/none"))
+    """
+    if "columns" in read_metadata(folder):
+        raise ValueError(
+            "An export must be one that translates; of one that predicts labels, answers or tags, "
+            f"`keras-transformer predict` does so. Received: {folder}"
+        )
+
+
 def describe(translator: "Translator") -> dict[str, Any]:
     """Returns what the metadata say in every format that has them.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras_transformer.export.ctranslate2_translator import CTranslate2Translator
 from keras_transformer.export.formats import require_loadable
-from keras_transformer.export.metadata import read_metadata
+from keras_transformer.export.metadata import read_metadata, require_translating
 from keras_transformer.export.saved_translator import SavedTranslator
 from keras_transformer.export.tflite.translator import LiteTranslator
 from keras_transformer.export.versions import find_export
@@ -73,11 +73,7 @@ def _open_export(folder: Path, export_format: str, options: Mapping[str, Any]) -
             return LiteTranslator(folder, **options)
         case _:
             require_loadable(folder)
-            if "columns" in read_metadata(folder):
-                raise ValueError(
-                    "An export must be one that translates; of one that predicts labels, answers "
-                    f"or tags, `keras-transformer predict` does so. Received: {folder}"
-                )
+            require_translating(folder)
             return SavedTranslator(folder, **options)
 
 

@@ -41,6 +41,7 @@ _SUPPORTED: Mapping[str, Any] = {
     "model_type": ["bert"],
     "hidden_act": ACTIVATIONS,
     "position_embedding_type": ["absolute", None],
+    "tie_word_embeddings": [True, None],
     "is_decoder": [False, None],
     "add_cross_attention": [False, None],
 }
@@ -321,9 +322,17 @@ def _checkpoint(
             f"{tokenizer.vocab_size} pieces"
         )
     # Before memory is taken for a model: a configuration of a few bytes may tell of any.
-    weights.table("embeddings.word_embeddings", (config.vocab_size, config.d_model))
+    width = config.d_model
+    tables = {
+        **{"word": config.vocab_size, "position": config.max_length},
+        "token_type": config.num_segments,
+    }
+    for part, rows in tables.items():
+        weights.table(f"embeddings.{part}_embeddings", (rows, width))
     for index in range(config.num_layers):
-        weights.linear(f"encoder.layer.{index}.intermediate.dense", (config.d_model, config.d_ff))
+        layer = f"encoder.layer.{index}"
+        weights.linear(f"{layer}.attention.self.query", (width, width))
+        weights.linear(f"{layer}.intermediate.dense", (width, config.d_ff))
     return BertCheckpoint(config, tokenizer, weights)
 
 

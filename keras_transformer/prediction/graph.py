@@ -19,6 +19,9 @@ from keras_transformer.translation.storage import StoredWeights
 
 Outputs = dict[str, tf.Tensor]
 
+# Rows that the model reads at a time.
+_ROWS = 64
+
 
 class PredictionGraph:
     """Predicts from tensors of strings; a subclass says what.
@@ -49,7 +52,8 @@ class PredictionGraph:
         self.max_length: int = model.config.max_length
         weights = weights or StoredWeights([model])
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
-        self._logits = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
+        logits = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
+        self._logits = _in_groups(logits, _ROWS)
         self._vectors = _of_any_shape(weights.compile(lambda x: model.bert(x, training=False)))
 
     def predict(self, *columns: tf.Tensor) -> Outputs:
@@ -88,6 +92,29 @@ class PredictionGraph:
 def _cut(text: tf.Tensor) -> tf.Tensor:
     text, _ = cut_bytes(text, OF_AN_EXPORT.max_bytes)
     return text
+
+
+def _in_groups(function: Callable[..., tf.Tensor], size: int) -> Callable[..., tf.Tensor]:
+    """Calls a function of a model's inputs on some rows at a time; a text may be many windows."""
+
+    def grouped(inputs: dict[str, tf.Tensor]) -> tf.Tensor:
+        groups = tf.maximum(-(-tf.shape(inputs["ids"])[0] // size), 1)
+        shape: list[int | None] = []
+
+        def next_group(i: tf.Tensor, found: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            part = function({name: x[i * size : (i + 1) * size] for name, x in inputs.items()})
+            shape[:] = part.shape[1:].as_list()
+            return i + 1, found.write(i, part)
+
+        found = tf.TensorArray(tf.float32, groups, infer_shape=False)
+        _, found = tf.while_loop(
+            lambda i, _: i < groups, next_group, (0, found), parallel_iterations=1
+        )
+        joined = found.concat()
+        joined.set_shape([None, *shape])
+        return joined
+
+    return grouped
 
 
 def _of_any_shape(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -68,13 +68,15 @@ class Predictor:
         Raises:
             ValueError: If a line has other columns.
         """
-        rows = [line.split(b"\t") for line in lines]
+        if not lines:
+            return []
+        # What a tab parts beyond the columns is text of the last one.
+        rows = [line.split(b"\t", len(self.columns) - 1) for line in lines]
         for row in rows:
             if len(row) != len(self.columns):
                 expected = " and ".join(self.columns)
                 raise ValueError(
-                    f"A line must be {expected}, apart by one tab where they are two. Received: "
-                    f"{len(row)} column(s) in {row!r}"
+                    f"A line must be {expected}, apart by a tab. Received: {row[0][:80]!r}"
                 )
         return self(*zip(*rows, strict=True), progress=progress)
 

@@ -13,6 +13,7 @@ from typing import Any
 from keras_transformer.config import RunConfig, RunSections, Strategy
 from keras_transformer.config.choices import ALL_GIVEN, Choices
 from keras_transformer.console import say
+from keras_transformer.files import require_local
 from keras_transformer.runs.lock import run_lock
 from keras_transformer.runs.run import Run
 from keras_transformer.tasks.start import train
@@ -66,6 +67,12 @@ def train_low_resource(
     config = _require_fit(config, strategy)
     data = config.data
     stages = Path(output) / "stages"
+    require_local(output, "output")
+    if Path(output).exists() and not stages.exists():
+        raise ValueError(
+            "`output` must be new, or hold a run of this recipe; choose another directory. "
+            f"Received: {os.fspath(output)}"
+        )
 
     def stage(path: Path, mix: Iterable[str], start: Any, started: float | None = None) -> Run:
         mixed = dataclasses.replace(data, mix={**data.mix, **dict.fromkeys(mix, 1.0)})

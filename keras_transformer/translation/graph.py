@@ -219,7 +219,7 @@ class TranslationGraph:
             bool `[batch]`, whether a string was longer than the model's maximum: then its first
             tokens alone count.
         """
-        source_ids, long_source = self._first_piece(self.source_tokenizer, source)
+        source_ids, long_source = self._first_piece(self.source_tokenizer, source, is_source=True)
         ids, long_target = self._first_piece(self.target_tokenizer, target)
         log_probs = self._force_decode(source_ids, ids)
         has_text = (source_ids[:, :1] != EOS_ID) | (ids[:, :1] != EOS_ID)
@@ -267,7 +267,7 @@ class TranslationGraph:
             Both int32 `[batch, length]`, each row ending with eos and then padded; and whether a
             string was longer than the model's maximum, bool `[batch]`.
         """
-        source, truncated = self._first_piece(self.source_tokenizer, text)
+        source, truncated = self._first_piece(self.source_tokenizer, text, is_source=True)
         if translation is not None:
             target, long_target = self._first_piece(self.target_tokenizer, translation)
             return source, target, truncated | long_target
@@ -413,12 +413,12 @@ class TranslationGraph:
         )
 
     def _first_piece(
-        self, tokenizer: SubwordTokenizer, text: tf.Tensor
+        self, tokenizer: SubwordTokenizer, text: tf.Tensor, is_source: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns padded ids of at most the model's maximum, and whether there were more."""
         text, is_cut = cut_bytes(text, self.limits.max_bytes)
         tokens = tokenizer.tokenize(_seen(breaks_to_spaces(text)))
-        if tokenizer is self.source_tokenizer:
+        if is_source:  # The tokenizer does not tell: a joint vocabulary is that of both sides.
             tokens = self.tags.put_before(*self.tags.cut_off(tokens))
         kept = tokens[:, :-1][:, : self.max_length - 1]
         ids = tf.concat([kept, tf.fill([kept.nrows(), 1], EOS_ID)], axis=1)

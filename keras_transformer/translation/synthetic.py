@@ -5,6 +5,7 @@ appended to a file that is not there by its name until it is whole, so what a ki
 with.
 """
 
+import fcntl
 import hashlib
 import itertools
 import json
@@ -12,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from keras_transformer.data.corpora import read_lines
 from keras_transformer.files import atomic_file
@@ -63,12 +64,23 @@ def write_synthetic_corpus(
             file.write(encoded)
     part = translations.with_name(f".{translations.name}.{digest.hexdigest()[:16]}.part")
     with open(part, "a+b") as file:
+        _claim(file, part)
         done = _whole_lines(file)
         rest = (line.encode() for line in itertools.islice(read_lines(text), done, None))
         window = _BATCHES * translator.batch_size
         translate_stream(translator.nbest, rest, file, window, start=done)
         os.fsync(file.fileno())
-    os.rename(part, translations)
+        os.rename(part, translations)  # Before another process can claim it.
+
+
+def _claim(file: IO[bytes], path: Path) -> None:
+    """Makes sure that no other process writes the file; the claim ends with the process."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BlockingIOError(
+            f"`prefix` must be of a corpus that no other process writes. Received: {path}"
+        ) from error
 
 
 def _whole_lines(file: Any) -> int:

@@ -45,6 +45,24 @@ def test_a_corpus_in_other_languages(tmp_path):
         open_corpus("en-en:phrasebook", "en", "de")
 
 
+@pytest.mark.parametrize(
+    ("spec", "pair", "languages"),
+    [
+        ("reversed:fr-en:{}", ("en", "fr"), ("en", "fr")),
+        ("reversed:de-fr:{}", ("fr", "de"), ("fr", "de")),
+        ("reversed:reversed:{}", ("en", "de"), ("en", "de")),
+        ("en-fr:reversed:{}", ("fr", "en"), ("fr", "en")),
+    ],
+)
+def test_a_corpus_in_reverse_of_other_languages(spec, pair, languages, tmp_path):
+    """Each line is its language's code, so that it tells where it was read from."""
+    for language in ("en", "de", "fr"):
+        (tmp_path / f"c.{language}").write_text(f"{language}\n")
+    corpus = open_corpus(spec.format(tmp_path / "c"), "en", "de")
+    assert list(corpus) == [pair]
+    assert (corpus.source_language, corpus.target_language) == languages
+
+
 def test_each_corpus_of_a_mixture_asks_for_its_own_language_and_no_held_out_sentence_is_in_it():
     data = DataConfig("phrasebook:train:50", mix={"reversed:phrasebook:train:50": 1}, tags=True)
     plain = open_training_corpus(dataclasses.replace(data, tags=False))
@@ -116,6 +134,15 @@ def test_an_export_keeps_tags(tokenizer, tmp_path):
     for one, other in zip(found, exported, strict=True):
         assert one[0].text == other[0].text
         assert one[0].log_prob == pytest.approx(other[0].log_prob, abs=1e-4)
+
+
+def test_a_given_translation_has_no_tag(tokenizer):
+    """One vocabulary is that of both sides, and the tag belongs to the source alone."""
+    config = DecodingConfig(beam_size=1, target_language="de")
+    translator = small_translator({"joint": tokenizer}, False, {}, config)
+    [score] = translator.score(["a cat"], ["eine Katze"])
+    ids = tokenizer.tokenize(["eine Katze"]).to_list()[0]
+    assert score.pieces == [tokenizer.pieces[i] for i in ids]
 
 
 def test_an_enlarged_vocabulary_keeps_its_tags(tokenizer):

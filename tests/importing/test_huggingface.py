@@ -122,7 +122,7 @@ def test_what_begins_with_it_searches_as_it_does(imported, tmp_path):
             dataclasses.replace(start.config.decoding, beam_size=2),
         ),
     ):
-        output, config, _, init_from, choices = parse_training_command(
+        output, config, _, init_from, choices, _ = parse_training_command(
             [
                 *(f"--output={tmp_path / f'run{len(given)}'}", f"--init-from={start.path}"),
                 *("--data.train=phrasebook:train:300", *given),

@@ -35,7 +35,7 @@ def start(tmp_path):
     """What a command does before there is a model."""
 
     def run(*arguments, replicas=ONE_DEVICE):
-        output, config, _, init_from, choices = parse_training_command(
+        output, config, _, init_from, choices, _ = parse_training_command(
             [f"--output={tmp_path / 'run'}", *arguments]
         )
         return open_or_prepare(task_of(config), output, config, replicas, init_from, choices)

@@ -152,7 +152,9 @@ function showNBest(known) {
 
 /** Takes another translation of the paragraph that is looked at. */
 function choose(text) {
-  found.get(lines()[lookedAt]).shown = text;
+  const known = found.get(lines()[lookedAt]);
+  if (!known) return; // The paragraph has changed since.
+  known.shown = text;
   const paragraph = lookedAt;
   showTranslation();
   lookAt(paragraph);
@@ -163,7 +165,8 @@ const has = (signature) => chosen.signatures.includes(signature);
 function attend() {
   return attending.run(async (signal) => {
     const text = lines()[lookedAt];
-    const translation = found.get(text).shown;
+    const translation = found.get(text)?.shown;
+    if (translation === undefined) return; // The paragraph has changed since.
     const layer = $("layer").selectedIndex;
     [attention] = has("attention_of_layer")
       ? await predict("attention_of_layer", [{ text, translation, layer }], signal)

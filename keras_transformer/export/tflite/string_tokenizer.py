@@ -46,6 +46,11 @@ class LiteTokenizer:
                 "`tokenizer` must not fall back to bytes, which TFLite's kernel cannot. Received: "
                 "a vocabulary with byte_fallback"
             )
+        if tokenizer.tags:
+            raise ValueError(
+                "`tokenizer` must have no language tags, which TFLite's kernel cannot cut off; use "
+                f"the model of bytes, without --strings. Received: {', '.join(tokenizer.tags)}"
+            )
         fast = tensorflow_text.FastSentencepieceTokenizer
         self._vocabulary = fast(tokenizer.model)
         self._pieces = fast(segmentation)

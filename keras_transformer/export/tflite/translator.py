@@ -31,7 +31,7 @@ class LiteTranslator:
     Several threads may share it: they take turns, sentence by sentence.
 
     Args:
-        path: Folder of an export, or one of its two models.
+        path: Folder of an export, or one of its models.
         num_threads: Threads of TFLite's kernels.
         batch_size: Kept for those who read lines in windows of it; each is translated alone.
 

@@ -60,6 +60,7 @@ class LabelledTask:
         choices: Choices = ALL_GIVEN,
     ) -> Any:
         """Fills in the labels of the training examples, and the model of the run to begin with."""
+        config = choices.without_foreign_validation(config)
         kind, data = self.kind(config), config.data
         if init_from is not None:
             config = choices.inherited(config, open_run(init_from).config, "model")

@@ -42,6 +42,7 @@ class MaskedLM:
         choices: Choices = ALL_GIVEN,
     ) -> MaskedLMConfig:
         """Takes over the model's shape of the run to begin with."""
+        config = choices.without_foreign_validation(config)
         if init_from is None:
             return config
         return choices.inherited(config, open_run(init_from).config, "model")
@@ -101,7 +102,10 @@ class MaskedLM:
 
     def loss(self, config: MaskedLMConfig) -> dict[str, keras.losses.Loss]:
         smoothing = config.training.label_smoothing
-        return {name: LabelSmoothedCrossEntropy(smoothing) for name in _outputs(config)}
+        return {
+            name: LabelSmoothedCrossEntropy(smoothing if name == "masked" else 0.0)
+            for name in _outputs(config)
+        }
 
     def metrics(self, config: MaskedLMConfig) -> dict[str, list[keras.metrics.Metric]]:
         outputs = _outputs(config)
