@@ -43,8 +43,10 @@ class Tags:
         if not len(self._ids):
             return tf.constant(PAD_ID), text
         longest = self._texts.shape[1]
-        begin = tf.pad(text, [[0, longest]])[:longest]
-        is_it = tf.reduce_all((self._texts == begin) | (self._texts < 0), 1)
+        begin = tf.reshape(tf.pad(text, [[0, longest]])[:longest], [longest])
+        # By numbers: the converter cannot join truth values of what it does not know the size of.
+        others = tf.abs(self._texts - begin) * (self._texts >= 0).astype(np.int32)
+        is_it = tf.reduce_max(others, 1) == 0
         places = tf.range(tf.size(text))
         closes = (text == ord("<")) & (shifted(text, -1) == ord("<")) & (places >= 2)
         end = tf.reduce_min(tf.where(closes, places + 2, tf.size(text)))
