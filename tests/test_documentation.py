@@ -114,6 +114,12 @@ def test_tables_of_options(path, heading, config):
     assert all(meaning for *_, meaning in rows)
 
 
+def test_every_page_is_in_the_site():
+    content = (ROOT / "mkdocs.yml").read_text("utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert f" {page.relative_to(ROOT / 'docs')}\n" in content, page
+
+
 @pages
 def test_paths(page):
     """A file may be named from the package on, or by its name alone."""

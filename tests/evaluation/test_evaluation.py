@@ -203,7 +203,7 @@ def test_json_is_plain(evaluation):
     [
         ({"systems": [System("a", ["x"]), System("a", ["x"])]}, "`systems` must have a name each"),
         ({"systems": [System("a", ["x", "y"])]}, "must be as many lines"),
-        ({"metrics": ["meteor"]}, "some of bleu, chrf, ter. Received: 'meteor'"),
+        ({"metrics": ["meteor"]}, "some of bleu, chrf, ter, .*Received: 'meteor'"),
         ({"tokenize": "moses"}, "`tokenize` must be one of"),
     ],
 )

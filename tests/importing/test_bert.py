@@ -215,7 +215,10 @@ def test_a_tokenizer_in_json(huggingface, tmp_path):
         ({"hidden_size": None}, PIECES, "must tell hidden_size"),
         ({}, PIECES[:-1], "vocabulary of the 30 pieces"),
         ({"vocab_size": 29}, PIECES[:-1], r"word_embeddings\.weight in the shape \(29, 16\)"),
-        ({"num_hidden_layers": 3}, PIECES, "layer.2.intermediate.dense"),
+        ({"num_hidden_layers": 3}, PIECES, "layer.2.attention.self.query"),
+        ({"max_position_embeddings": 10**9}, PIECES, r"position_embeddings\.weight in the shape"),
+        ({"type_vocab_size": 10**9}, PIECES, r"token_type_embeddings\.weight in the shape"),
+        ({"tie_word_embeddings": False}, PIECES, "tie_word_embeddings"),
         ({"hidden_act": "mish"}, PIECES, "hidden_act"),
     ],
 )

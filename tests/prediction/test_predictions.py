@@ -191,5 +191,19 @@ def test_columns_that_are_not_there():
     predict = Predictor(lambda *columns: {}, ["question", "context"])
     with pytest.raises(ValueError, match=r"question and context.*1 column"):
         predict(["who?"])
-    with pytest.raises(ValueError, match=r"apart by one tab.*1 column.*who"):
+    with pytest.raises(ValueError, match=r"question and context, apart by a tab.*who"):
         predict.of_lines([b"who?"])
+    assert predict.of_lines([]) == []
+
+
+def test_a_tab_more_is_text():
+    """A text may have tabs; only where there are columns does one part them."""
+    asked = []
+
+    def graph(*columns):
+        asked.append([column.numpy().tolist() for column in columns])
+        return {"value": tf.zeros(tf.shape(columns[0]))}
+
+    Predictor(graph, ["text"]).of_lines([b"good\tfilm"])
+    Predictor(graph, ["question", "context"]).of_lines([b"who?\ta\tb"])
+    assert asked == [[[b"good\tfilm"]], [[b"who?"], [b"a\tb"]]]
