@@ -22,7 +22,8 @@ class Masking:
     """Chooses and hides tokens.
 
     Args:
-        share: Share of an input's tokens that are chosen; at least one is.
+        share: Share of an input's tokens that are chosen; at least one is, but for whole words that
+            are all longer.
         mask_id: The piece in place of a hidden one.
         special_ids: Pieces that are never chosen, nor put in the place of others.
         begins_word: For each piece of the vocabulary, whether a word begins with it, bool

@@ -1,7 +1,7 @@
 """BERT with a head for what it is fine-tuned for: the four of Figure 4.
 
-Each is the encoder, dropout and one projection, of the pooled vector or of each token's. Labels are
-numbered from 1, as those of tokens are, so that 0 can stand for nothing.
+Each is the encoder and one projection, of the pooled vector or of each token's, with dropout before
+it where labels are found. They are numbered from 1, as tokens are, so that 0 can stand for nothing.
 """
 
 import dataclasses
