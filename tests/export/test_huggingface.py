@@ -6,6 +6,7 @@ import json
 import keras
 import numpy as np
 import pytest
+import thorough
 from small_translator import LINES, SIZE, small_translator, train_tokenizers
 
 from keras_transformer import DecodingConfig
@@ -83,7 +84,7 @@ def decoding_after_a_round_trip(translator, tmp_path, **options):
     [
         dict(min_length=3, length_penalty=0.0, early_stopping=True, banned_pieces=("<unk>",)),
         dict(sampling=True, beam_size=1, temperature=0.5, top_k=7, top_p=0.9),
-        dict(sampling=True, beam_size=1),
+        *thorough.number([], [dict(sampling=True, beam_size=1)]),
     ],
 )
 def test_options_that_come_back(make, tmp_path, options):
