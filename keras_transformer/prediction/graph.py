@@ -14,6 +14,7 @@ from keras_transformer.config.limits import OF_AN_EXPORT
 from keras_transformer.models.bert_heads import BertWithHead
 from keras_transformer.prediction.reading import read_texts
 from keras_transformer.text.vocabulary import PAD_ID
+from keras_transformer.translation.groups import in_groups
 from keras_transformer.translation.limits import cut_bytes
 from keras_transformer.translation.storage import StoredWeights
 
@@ -52,9 +53,17 @@ class PredictionGraph:
         self.max_length: int = model.config.max_length
         weights = weights or StoredWeights([model])
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
-        logits = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
-        self._logits = _in_groups(logits, _ROWS)
+        self._of_some = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
         self._vectors = _of_any_shape(weights.compile(lambda x: model.bert(x, training=False)))
+
+    def _logits(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """Calls the model on some rows at a time: a text may be many windows."""
+
+        def some(mine: slice) -> list[tf.Tensor]:
+            return [self._of_some({name: rows[mine] for name, rows in inputs.items()})]
+
+        [logits] = in_groups(some, tf.shape(inputs["ids"])[0], _ROWS, [tf.float32])
+        return logits
 
     def predict(self, *columns: tf.Tensor) -> Outputs:
         """Predicts from strings.
@@ -92,29 +101,6 @@ class PredictionGraph:
 def _cut(text: tf.Tensor) -> tf.Tensor:
     text, _ = cut_bytes(text, OF_AN_EXPORT.max_bytes)
     return text
-
-
-def _in_groups(function: Callable[..., tf.Tensor], size: int) -> Callable[..., tf.Tensor]:
-    """Calls a function of a model's inputs on some rows at a time; a text may be many windows."""
-
-    def grouped(inputs: dict[str, tf.Tensor]) -> tf.Tensor:
-        groups = tf.maximum(-(-tf.shape(inputs["ids"])[0] // size), 1)
-        shape: list[int | None] = []
-
-        def next_group(i: tf.Tensor, found: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            part = function({name: x[i * size : (i + 1) * size] for name, x in inputs.items()})
-            shape[:] = part.shape[1:].as_list()
-            return i + 1, found.write(i, part)
-
-        found = tf.TensorArray(tf.float32, groups, infer_shape=False)
-        _, found = tf.while_loop(
-            lambda i, _: i < groups, next_group, (0, found), parallel_iterations=1
-        )
-        joined = found.concat()
-        joined.set_shape([None, *shape])
-        return joined
-
-    return grouped
 
 
 def _of_any_shape(function: Callable[..., Any]) -> Callable[..., Any]:

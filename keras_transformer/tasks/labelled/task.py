@@ -22,7 +22,7 @@ from keras_transformer.data.bucketing import Shape
 from keras_transformer.data.labelled.examples import Examples
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.runs.run import Run, open_run
-from keras_transformer.tasks.inheriting import model_to_begin_with, require_same_model
+from keras_transformer.tasks.inheriting import model_to_begin_with, vocabulary_to_begin_with
 from keras_transformer.tasks.labelled.batches import Arrays, ExampleBatches, plan_of
 from keras_transformer.tasks.labelled.kind import Kind
 from keras_transformer.tasks.labelled.spans import Spans
@@ -101,11 +101,8 @@ class LabelledTask:
         kind, corpora = self.kind(config), dict(self._corpora(config))
         for examples in corpora.values():
             kind.check(config.data, examples)
-        start = None if init_from is None else open_run(init_from)
-        if start is not None:
-            say(f"Taking over the vocabulary of {start.path}")
-            require_same_model(config, start)
-            tokenizers = start.tokenizers
+        if init_from is not None:
+            tokenizers = vocabulary_to_begin_with(config, init_from)
         else:
             texts = (text for example in corpora["train"] for text in kind.texts(example))
             config, tokenizers = train_pieces(texts, config, choices)

@@ -18,7 +18,7 @@ from keras_transformer.data.pretraining import Batch, PretrainingBatches, fit_pl
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.models.masked_language_model import MaskedLanguageModel
 from keras_transformer.runs.run import Run, open_run
-from keras_transformer.tasks.inheriting import model_to_begin_with, require_same_model
+from keras_transformer.tasks.inheriting import model_to_begin_with, vocabulary_to_begin_with
 from keras_transformer.tasks.pieces import train_pieces
 from keras_transformer.training.loss import LabelSmoothedCrossEntropy
 from keras_transformer.training.metrics import CrossEntropy, TokenAccuracy
@@ -79,10 +79,7 @@ class MaskedLM:
         if init_from is None:
             config, tokenizers = train_pieces(documents.sentences(), config, choices)
         else:
-            start = open_run(init_from)
-            say(f"Taking over the vocabulary of {start.path}")
-            require_same_model(config, start)
-            tokenizers = start.tokenizers
+            tokenizers = vocabulary_to_begin_with(config, init_from)
         plan = fit_plan(documents, tokenizers[0], config.data, seed=config.training.seed)
         say(f"Batches of {config.data.batch_tokens} tokens in {len(plan.shapes)} shapes")
         return Run(path, config, tokenizers, plan, data, init_from)
