@@ -114,12 +114,20 @@ def test_in_tflite(tokenizer):
     assert bytes(joined.tolist()).decode() == "theß\0"
 
 
-def test_in_tflite_by_the_operations_of_tf_text(tokenizer):
-    """But for tags, and for characters that the segmentation does not know."""
-    lite = LiteTokenizer(tokenizer, max_length=16)
+def test_in_tflite_by_the_operations_of_tf_text(tokenizer, segmentation):
+    """But for tags, which are refused, and for characters that the segmentation does not know."""
+    with pytest.raises(ValueError, match=r"`tokenizer` must have no language tags.*: deu"):
+        LiteTokenizer(tokenizer, max_length=16)
+    untagged = [piece for piece in THEIRS if piece != ">>deu<<"]
+    pad = untagged.index("<pad>")
+    vocabulary = Vocabulary.of(untagged, "<unk>", "</s>", pad=pad, start=pad)
+    lite = LiteTokenizer(vocabulary.tokenizer(segmentation), max_length=16)
+    ids = {piece: number for number, piece in enumerate(untagged[2:-1], start=4)} | {"</s>": 3}
     for line, pieces in zip(LINES[:2], EXPECTED, strict=False):
-        assert lite.tokenize(tf.constant([line])).numpy().tolist() == ids_of(pieces)
-    assert lite.detokenize(tf.constant(ids_of(["▁the", "ß"])[:-1])).numpy()[0].decode() == "theß"
+        expected = [ids[piece] for piece in (*pieces, "</s>")]
+        assert lite.tokenize(tf.constant([line])).numpy().tolist() == expected
+    joined = lite.detokenize(tf.constant([ids["▁the"], ids["ß"]])).numpy()
+    assert joined[0].decode() == "theß"
 
 
 def test_no_pieces_are_drawn(tokenizer):
