@@ -29,6 +29,7 @@ REFERENCE = "CTranslate2 float32"
 # By the name of its function in `decoding_peers`.
 PEERS = {
     "keras_transformer": "ours",
+    "the same, --compile": "ours_compiled",
     REFERENCE: "ctranslate2",
     "CTranslate2 int8": "ctranslate2_int8",
     "Hugging Face Marian": "marian",

@@ -6,6 +6,7 @@ of their own making of at most `BATCH` sentences of like lengths. `length` force
 tokens; None lets sentences end. No length penalty anywhere, so that all search for the same.
 """
 
+import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -15,10 +16,12 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer import DecodingConfig, Transformer
+from keras_transformer.config.search_shapes import ONE_SENTENCE, SearchShape
 from keras_transformer.decoding import search_translations
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.export.huggingface import marian_options, marian_weights
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID, PAD_ID
+from keras_transformer.translation.compiled_search import CompiledSearch
 from keras_transformer.translation.translator import Translator
 
 BATCH = 64
@@ -26,8 +29,8 @@ Ids = list[list[int]]
 Translate = Callable[..., Ids]
 
 
-def ours(model: Transformer, threads: int) -> Translate:
-    """This package: one compiled graph for each way to search."""
+def ours(model: Transformer, threads: int, shapes: Sequence[SearchShape] = ()) -> Translate:
+    """This package: one graph for each way to search, by XLA where sentences fit the shapes."""
     graphs = {}
 
     def graph(beam_size, length, extra):
@@ -38,8 +41,16 @@ def ours(model: Transformer, threads: int) -> Translate:
                 max_extra_tokens=extra,
                 min_length=length or 1,
             )
+
+            def search(source, prefix=None, grow=True):
+                return search_translations([model], source, config, grow=grow)
+
+            if shapes:
+                static = functools.partial(search, grow=False)
+                by_xla = tf.function(static, jit_compile=True, autograph=False)
+                search = CompiledSearch(search, by_xla, shapes)
             graphs[beam_size, length, extra] = tf.function(
-                lambda source: search_translations([model], source, config).ids[:, 0],
+                lambda source: search(source).ids[:, 0],
                 input_signature=[tf.TensorSpec([None, None], tf.int32)],
                 autograph=False,
             )
@@ -56,6 +67,11 @@ def ours(model: Transformer, threads: int) -> Translate:
         return in_batches(run, sentences)
 
     return translate
+
+
+def ours_compiled(model: Transformer, threads: int) -> Translate:
+    """This package as with `--compile`."""
+    return ours(model, threads, ONE_SENTENCE)
 
 
 def ctranslate2(model: Transformer, threads: int, compute_type: str = "float32") -> Translate:

@@ -9,6 +9,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
     add_checkpoint_option,
+    add_compile_option,
     add_decoding_options,
     add_run_argument,
     given_decoding_options,
@@ -17,6 +18,7 @@ from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
+from keras_transformer.config.search_shapes import SearchShape, parse_shapes
 from keras_transformer.console import say
 from keras_transformer.files import require_local
 
@@ -38,8 +40,10 @@ _OF_FORMAT = {
     "name": ("serving",),
     "max_length": ("tflite",),
     "strings": ("tflite",),
+    "nbest": ("tflite",),
     "max_input_pieces": _SAVED_MODEL,
     "max_input_bytes": _SAVED_MODEL,
+    "compile": _SAVED_MODEL,
 }
 
 _DECODING = {field.name for field in dataclasses.fields(DecodingConfig)}
@@ -97,6 +101,24 @@ def _add_options(parser: Parser) -> None:
         metavar="N",
         help="Most tokens of a sentence in TFLite, where less is faster; by default the model's.",
     )
+    parser.add_argument(
+        "--strings",
+        action="store_true",
+        default=None,
+        help="Write a TFLite model of strings as well, which needs TF Text's operations.",
+    )
+    parser.add_argument(
+        "--nbest",
+        action="store_true",
+        default=None,
+        help="Give the TFLite model of bytes a second signature, of all translations of the beam.",
+    )
+    _add_saved_model_options(parser)
+    add_checkpoint_option(parser)
+    add_decoding_options(parser)
+
+
+def _add_saved_model_options(parser: Parser) -> None:
     for option, what in (("pieces", "lines, or sentences,"), ("bytes", "bytes")):
         parser.add_argument(
             f"--max_input_{option}",
@@ -105,14 +127,11 @@ def _add_options(parser: Parser) -> None:
             help=f"Most {what} of a text that a SavedModel translates; what is beyond is left out "
             f"and called truncated. By default {getattr(OF_AN_EXPORT, f'max_{option}')}.",
         )
-    parser.add_argument(
-        "--strings",
-        action="store_true",
-        default=None,
-        help="Write a TFLite model of strings as well, which needs TF Text's operations.",
+    add_compile_option(
+        parser,
+        "Add a signature `compiled` to a SavedModel, whose search XLA compiles at its first call: "
+        "for sentences that come one by one.",
     )
-    add_checkpoint_option(parser)
-    add_decoding_options(parser)
 
 
 def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
@@ -150,12 +169,13 @@ def _export(arguments: Namespace) -> Path:
 
     translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
     destination = arguments.output, arguments.version, arguments.quantization
+    limits, shapes = _limits(arguments), _shapes(arguments)
     match arguments.format:
         case "serving":
             from keras_transformer.export.serving import export_serving
 
             return export_serving(
-                translator, *destination, name=arguments.name, limits=_limits(arguments)
+                translator, *destination, name=arguments.name, limits=limits, shapes=shapes
             )
         case "tflite":
             from keras_transformer.export.tflite import export_tflite
@@ -165,6 +185,7 @@ def _export(arguments: Namespace) -> Path:
                 *destination,
                 max_length=arguments.max_length,
                 strings=bool(arguments.strings),
+                nbest=bool(arguments.nbest),
             )
         case "ctranslate2":
             from keras_transformer.export.ctranslate2 import export_ctranslate2
@@ -184,7 +205,7 @@ def _export(arguments: Namespace) -> Path:
         case _:
             from keras_transformer.export.saved_model import export_saved_model
 
-            return export_saved_model(translator, *destination, limits=_limits(arguments))
+            return export_saved_model(translator, *destination, limits=limits, shapes=shapes)
 
 
 def _export_predictions(arguments: Namespace, run: "Run") -> Path:
@@ -208,6 +229,10 @@ def _limits(arguments: Namespace) -> InputLimits:
     return dataclasses.replace(
         OF_AN_EXPORT, **{name: value for name, value in given.items() if value is not None}
     )
+
+
+def _shapes(arguments: Namespace) -> tuple[SearchShape, ...]:
+    return () if arguments.compile is None else parse_shapes(arguments.compile)
 
 
 COMMAND = Command(

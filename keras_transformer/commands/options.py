@@ -14,6 +14,7 @@ from docstring_parser import parse as parse_docstring
 from keras_transformer.commands.quiet import load_tensorflow, without_start_up_lines
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.decoding import LengthNormalization
+from keras_transformer.config.search_shapes import ONE_SENTENCE, parse_shapes
 
 if TYPE_CHECKING:
     from keras_transformer.translation.results import AnyTranslator
@@ -90,6 +91,22 @@ def add_decoding_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{field.name}", default=argparse.SUPPRESS, help=text, **kind)
 
 
+def add_compile_option(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--compile`: for which shapes XLA compiles the search.
+
+    Args:
+        parser: Gets it.
+        what: What it does, in a sentence.
+    """
+    parser.add_argument(
+        "--compile",
+        nargs="*",
+        metavar="SHAPE",
+        help=f"{what} A shape is most sentences x most tokens, as in 1x32; without one, those of a "
+        f"single sentence: {' '.join(map(str, ONE_SENTENCE))}.",
+    )
+
+
 def given_decoding_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the decoding options that the command line gave."""
     names = (field.name for field in dataclasses.fields(DecodingConfig))
@@ -97,7 +114,10 @@ def given_decoding_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def open_quietly(
-    models: Sequence[str], checkpoint: str, options: Mapping[str, Any]
+    models: Sequence[str],
+    checkpoint: str,
+    options: Mapping[str, Any],
+    shapes: Sequence[str] | None = None,
 ) -> "AnyTranslator":
     """Opens what translates, without the lines that TensorFlow and TFLite print as they start.
 
@@ -105,12 +125,14 @@ def open_quietly(
         models: Run directories, or one export.
         checkpoint: "best", "latest" or "average", of runs.
         options: Fields of `DecodingConfig`.
+        shapes: What `--compile` was given; None without it.
     """
+    compiled = None if shapes is None else parse_shapes(shapes)
     load_tensorflow()
     from keras_transformer.export.opening import open_translator
 
     with without_start_up_lines():
-        return open_translator(models, checkpoint, options)
+        return open_translator(models, checkpoint, options, compiled)
 
 
 def short_names(paths: Sequence[str]) -> list[str]:

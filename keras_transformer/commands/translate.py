@@ -7,6 +7,7 @@ from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
     add_checkpoint_option,
+    add_compile_option,
     add_decoding_options,
     add_model_argument,
     given_decoding_options,
@@ -22,6 +23,11 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         action="store_true",
         help="Put the log-probability and a tab before each translation.",
     )
+    add_compile_option(
+        parser,
+        "Have XLA compile the search, of a run or of an export that was made so: worth its seconds "
+        "where sentences come one by one.",
+    )
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     return parser.parse_args(arguments)
@@ -29,7 +35,10 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
 
 def _run(arguments: Namespace) -> None:
     translator = open_quietly(
-        arguments.model, arguments.checkpoint, given_decoding_options(arguments)
+        arguments.model,
+        arguments.checkpoint,
+        given_decoding_options(arguments),
+        arguments.compile,
     )
     from keras_transformer.translation.stream import lines_as_they_come, translate_stream
 

@@ -34,6 +34,7 @@ def search_translations(
     max_tokens: Tensor | None = None,
     alpha: Tensor | None = None,
     fixed_length: int | None = None,
+    grow: bool = True,
     num_hypotheses: int | None = None,
     seed: Tensor | None = None,
     places: Tensor | None = None,
@@ -52,8 +53,10 @@ def search_translations(
         alpha: float32 `[batch]`, exponent of each sentence's length penalty; None for that of
             `config`.
         fixed_length: Make room at once for sources and translations of so many tokens, so that the
-            loop has the same shapes whatever the source: what TFLite and XLA want. None for room
-            that grows, on TensorFlow, or that the source gives.
+            loop has the same shapes whatever the source: what TFLite wants. None for room that
+            the source's shape gives.
+        grow: Whether room grows as it is needed, and sentences that are done leave the batch, on
+            TensorFlow; otherwise all shapes follow from the source's: what XLA wants.
         num_hypotheses: Translations of each sentence; None for what `config` says.
         seed: int32 `[2]`, random bits for sampling; None for what `config` says.
         places: int32 `[batch, 2]`, for sampling; see `sample`.
@@ -69,7 +72,7 @@ def search_translations(
     limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
     # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
     # start.
-    grows = keras.backend.backend() == "tensorflow" and fixed_length is None
+    grows = grow and keras.backend.backend() == "tensorflow" and fixed_length is None
     n = num_hypotheses or config.num_hypotheses
     beam_size, room = n if config.sampling else config.beam_size, 0 if grows else max_length
     states = _start(models, source, config, beam_size, room, fixed_length)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.export.ctranslate2_translator import CTranslate2Translator
 from keras_transformer.export.formats import require_loadable
 from keras_transformer.export.metadata import read_metadata, require_translating
@@ -20,6 +21,7 @@ def open_translator(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     checkpoint: str = "best",
     options: Mapping[str, Any] | None = None,
+    shapes: Sequence[SearchShape] | None = None,
 ) -> AnyTranslator:
     """Opens run directories, or an export.
 
@@ -28,6 +30,8 @@ def open_translator(
         checkpoint: "best", "latest" or "average", of runs.
         options: Fields of `DecodingConfig`; for an export `batch_size` alone, and for one to
             CTranslate2, which has no options of its own, `CTranslate2Translator.OPTIONS`.
+        shapes: For which shapes XLA compiles the search; of an export, whichever it was made for.
+            None for none.
 
     Returns:
         What translates, with `nbest`, `score`, `attend` and `batch_size`.
@@ -36,7 +40,7 @@ def open_translator(
         FileNotFoundError: If a path is neither.
         ImportError: If the package that runs such an export is not installed.
         ValueError: If an option is out of its range, or cannot be chosen any more, or if there is
-            an export among several paths.
+            an export among several paths, or one that cannot be compiled.
 
     Example:
         >>> translator = open_translator("runs/demo")
@@ -46,7 +50,7 @@ def open_translator(
     options = dict(options or {})
     exports = {os.fspath(path): export for path in paths if (export := find_export(path))}
     if not exports:
-        return open_runs(paths, checkpoint, options)
+        return open_runs(paths, checkpoint, options, shapes or ())
     [(folder, export_format), *_] = exports.values()
     chosen = {*options} if checkpoint == "best" else {*options, "checkpoint"}
     free = CTranslate2Translator.OPTIONS if export_format == "ctranslate2" else {"batch_size"}
@@ -57,10 +61,17 @@ def open_translator(
             f"{', '.join(map(str, paths))}, of which exports: {', '.join(exports)}, with "
             f"options: {', '.join(sorted(chosen - free)) or 'none'}"
         )
-    return _open_export(folder, export_format, options)
+    if shapes is not None and not read_metadata(folder).get("compiled_shapes"):
+        raise ValueError(
+            "An export must have been made with --compile, as a SavedModel, to be compiled by XLA; "
+            f"leave --compile out, or export its run so. Received: {folder}"
+        )
+    return _open_export(folder, export_format, options, compiled=shapes is not None)
 
 
-def _open_export(folder: Path, export_format: str, options: Mapping[str, Any]) -> AnyTranslator:
+def _open_export(
+    folder: Path, export_format: str, options: Mapping[str, Any], compiled: bool
+) -> AnyTranslator:
     match export_format:
         case "ctranslate2":
             return CTranslate2Translator(folder, **options)
@@ -74,7 +85,7 @@ def _open_export(folder: Path, export_format: str, options: Mapping[str, Any]) -
         case _:
             require_loadable(folder)
             require_translating(folder)
-            return SavedTranslator(folder, **options)
+            return SavedTranslator(folder, **options, compiled=compiled)
 
 
 def languages_of(path: str | os.PathLike[str]) -> tuple[str, str]:

@@ -6,17 +6,18 @@ optimizer, no Keras. It loads where only TensorFlow and TensorFlow Text are inst
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
-from keras_transformer.translation.graph import TranslationGraph
+from keras_transformer.translation.graph import Outputs, TranslationGraph
 from keras_transformer.translation.storage import StoredWeights
 from keras_transformer.translation.translator import Translator
 
@@ -28,6 +29,7 @@ def export_saved_model(
     quantization: str | None = None,
     finish: Callable[[Path], None] | None = None,
     limits: InputLimits = OF_AN_EXPORT,
+    shapes: Sequence[SearchShape] = (),
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
@@ -40,6 +42,7 @@ def export_saved_model(
     | `nbest` | `text` | `nbest` |
     | `score` | `source`, `target` | `score` |
     | `attention` | `text` | `attention` |
+    | `compiled`, with `shapes` | `text` | `translate`, by XLA where the sentences fit |
 
     All inputs are `[batch]`. `nbest` gives `num_hypotheses` translations, or, if that is 1, as many
     as the beam holds.
@@ -52,14 +55,17 @@ def export_saved_model(
         finish: Takes the folder of the version, complete but not yet under its name, to add to it.
         limits: How much of a text is translated at most; what is beyond is left out, and
             `truncated` says so.
+        shapes: For which shapes XLA compiles the search of `compiled`; see `CompiledSearch`. None
+            for no such signature.
 
     Returns:
         The folder of this version.
 
     Raises:
         FileExistsError: If the version exists.
-        ValueError: If `version` is not positive, `quantization` is another, or `directory` holds
-            versions of another format or has a name with which TensorFlow loads nothing.
+        ValueError: If `version` is not positive, `quantization` is another, a shape does not fit,
+            or `directory` holds versions of another format or has a name with which TensorFlow
+            loads nothing.
 
     Example:
         >>> path = export_saved_model(translator, "exports/demo")
@@ -71,7 +77,7 @@ def export_saved_model(
     path = version_path(directory, version, "saved_model")
     weights = StoredWeights(translator.models, quantization)
     module = _Module(weights, translator)
-    signatures = make_signatures(translator, weights, limits)
+    signatures = make_signatures(translator, weights, limits, shapes)
     with atomic_directory(path) as folder:
         tf.saved_model.save(module, folder, signatures=signatures)
         write_metadata(
@@ -84,6 +90,7 @@ def export_saved_model(
                 "max_input_pieces": limits.max_pieces,
                 "max_input_bytes": limits.max_bytes,
             },
+            compiled_shapes=[str(shape) for shape in shapes],
         )
         if finish is not None:
             finish(folder)
@@ -100,7 +107,10 @@ class _Module(tf.Module):
 
 
 def make_signatures(
-    translator: Translator, weights: StoredWeights, limits: InputLimits = OF_AN_EXPORT
+    translator: Translator,
+    weights: StoredWeights,
+    limits: InputLimits = OF_AN_EXPORT,
+    shapes: Sequence[SearchShape] = (),
 ) -> dict[str, tf.types.experimental.PolymorphicFunction]:
     """Compiles the signatures of an export, which `export_saved_model` lists.
 
@@ -108,6 +118,7 @@ def make_signatures(
         translator: What translates.
         weights: What to compute with.
         limits: How much of a text is translated at most.
+        shapes: As in `export_saved_model`.
 
     Returns:
         Each by its name. Their graphs do not keep the weights and the tokenizers alive.
@@ -129,12 +140,23 @@ def make_signatures(
         specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
         return tf.function(function, input_signature=specs, autograph=False)
 
-    return {
-        "serving_default": signature(graph.translate, text=tf.string),
-        "translate": signature(
-            graph.translate, text=tf.string, max_length=tf.int32, length_penalty=tf.float32
-        ),
+    translate = signature(
+        graph.translate, text=tf.string, max_length=tf.int32, length_penalty=tf.float32
+    )
+
+    def with_defaults(text: tf.Tensor) -> Outputs:
+        # One graph serves both signatures: each takes its time to load.
+        size = tf.shape(text)
+        return translate(text, tf.zeros(size, tf.int32), tf.fill(size, -1.0))
+
+    signatures = {
+        "serving_default": signature(with_defaults, text=tf.string),
+        "translate": translate,
         "nbest": signature(graph.nbest, text=tf.string),
         "score": signature(graph.score, source=tf.string, target=tf.string),
         "attention": signature(graph.attention, text=tf.string),
     }
+    if shapes:
+        # Apart, because a server that does not compile cannot answer it.
+        signatures["compiled"] = signature(graph.compiled(shapes).translate, text=tf.string)
+    return signatures

@@ -28,6 +28,7 @@ class SavedTranslator:
     Args:
         path: Folder of the SavedModel.
         batch_size: Strings that are translated together.
+        compiled: Whether to translate by the signature `compiled`, which XLA compiles.
 
     Example:
         >>> from keras_transformer.export.saved_model import export_saved_model
@@ -36,13 +37,17 @@ class SavedTranslator:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], batch_size: int = DecodingConfig().batch_size
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int = DecodingConfig().batch_size,
+        compiled: bool = False,
     ) -> None:
         import tensorflow_text  # noqa: F401  registers the tokenizer's ops
 
         # Owns what the signatures read.
         self._loaded = tf.saved_model.load(Path(path))
         self.batch_size = batch_size
+        self._translate = "compiled" if compiled else "serving_default"
 
     def nbest(
         self, lines: Iterable[str | bytes], *, progress: bool = False, start: int = 0
@@ -54,7 +59,7 @@ class SavedTranslator:
             progress: Show a progress bar, on standard error.
             start: Without a meaning here; see `Translator.nbest`.
         """
-        rows = self._map("serving_default", progress, text=lines)
+        rows = self._map(self._translate, progress, text=lines)
         return [[translation_of(row["translation"], row["score"])] for row in rows]
 
     def score(

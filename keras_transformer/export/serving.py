@@ -12,18 +12,21 @@ import itertools
 import os
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.signatures import signature_definitions
 from keras_transformer.extras import needed
 from keras_transformer.files import write_atomically
+from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.translator import Translator
 
 # Where the server looks for them.
@@ -43,6 +46,7 @@ def export_serving(
     quantization: str | None = None,
     name: str | None = None,
     limits: InputLimits = OF_AN_EXPORT,
+    shapes: Sequence[SearchShape] = (),
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all, and then `directory/serving/`.
 
@@ -55,6 +59,7 @@ def export_serving(
         quantization: As in `export_saved_model`.
         name: The model's name in requests; None for the name of `directory`.
         limits: As in `export_saved_model`.
+        shapes: As in `export_saved_model`; the warm-up has each of them compiled.
 
     Returns:
         The folder of this version.
@@ -78,10 +83,12 @@ def export_serving(
         path = folder / WARMUP_REQUESTS
         path.parent.mkdir()
         with tf.io.TFRecordWriter(str(path)) as writer:
-            for log in _warmup_requests(translator, folder, name):
+            for log in _warmup_requests(translator, folder, name, shapes):
                 writer.write(log.SerializeToString())
 
-    path = export_saved_model(translator, directory, version, quantization, add_warmup, limits)
+    path = export_saved_model(
+        translator, directory, version, quantization, add_warmup, limits, shapes
+    )
     _write_configuration(Path(directory) / "serving", name)
     return path
 
@@ -102,8 +109,10 @@ def _import_apis() -> Any:
     return apis
 
 
-def _warmup_requests(translator: Translator, folder: Path, name: str) -> Iterator[Any]:
-    """Yields a `PredictionLog` for each signature of an export and each kind of batch."""
+def _warmup_requests(
+    translator: Translator, folder: Path, name: str, shapes: Sequence[SearchShape]
+) -> Iterator[Any]:
+    """Yields a `PredictionLog` for each signature of an export, batch and compiled shape."""
     apis = _import_apis()
     source = _sentences(translator.source_tokenizer.pieces)
     target = _sentences(translator.target_tokenizer.pieces)
@@ -115,21 +124,41 @@ def _warmup_requests(translator: Translator, folder: Path, name: str) -> Iterato
         "length_penalty": [translator.config.length_penalty] * _BATCH,
     }
     signatures = signature_definitions(folder)
-    for signature, size in itertools.product(sorted(signatures), (1, _BATCH)):
+
+    def log(signature: str, values: Mapping[str, Sequence[Any]]) -> Any:
         request = apis.predict_pb2.PredictRequest()
         request.model_spec.name = name
         request.model_spec.signature_name = signature
         for key, info in signatures[signature].inputs.items():
-            tensor = tf.make_tensor_proto(values[key][:size], tf.as_dtype(info.dtype))
+            tensor = tf.make_tensor_proto(values[key], tf.as_dtype(info.dtype))
             request.inputs[key].CopyFrom(tensor)
-        yield apis.prediction_log_pb2.PredictionLog(predict_log={"request": request})
+        return apis.prediction_log_pb2.PredictionLog(predict_log={"request": request})
+
+    for signature, size in itertools.product(sorted(signatures), (1, _BATCH)):
+        yield log(signature, {key: column[:size] for key, column in values.items()})
+    for shape in shapes:
+        text = _longest(translator.source_tokenizer, shape.length)
+        yield log("compiled", {"text": [text] * shape.rows})
 
 
 def _sentences(pieces: list[str]) -> list[str]:
     """Makes a batch of short and long text in any language: of its own vocabulary."""
     endless = itertools.cycle(pieces[4:])  # Without the special pieces, which are no text.
     lengths = itertools.islice(itertools.cycle((_SHORT, _LONG)), _BATCH)
-    return ["".join(itertools.islice(endless, n)).replace("\u2581", " ") for n in lengths]
+    return [_text(itertools.islice(endless, n)) for n in lengths]
+
+
+def _text(pieces: Iterable[str]) -> str:
+    return "".join(pieces).replace("\u2581", " ")
+
+
+def _longest(tokenizer: SubwordTokenizer, length: int) -> str:
+    """Makes a text of that many tokens, eos included, or nearly so: pieces may join anew."""
+    endless = itertools.cycle(tokenizer.pieces[4:])
+    pieces = list(itertools.islice(endless, 2 * length))
+    texts = [_text(pieces[:n]) for n in range(1, len(pieces) + 1)]
+    tokens = tokenizer.tokenize(texts).row_lengths().numpy()
+    return texts[np.flatnonzero(tokens <= length)[-1]]
 
 
 def _write_configuration(folder: Path, name: str) -> None:

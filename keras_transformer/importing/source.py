@@ -8,13 +8,12 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from keras_transformer.importing.archives import require_bounded
 from keras_transformer.importing.bert import BertCheckpoint, read_bert, read_google_bert
 from keras_transformer.importing.checkpoint import Checkpoint, read_json
 from keras_transformer.importing.huggingface import read_huggingface
 from keras_transformer.importing.marian import read_marian
 
-# What a zip may unpack to: so many times its size, and that much in any case.
-_RATIO, _ALWAYS = 20, 2**28
 _FAULTS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
     *(EOFError, NotImplementedError, RuntimeError),
@@ -64,8 +63,8 @@ def _read(folder: Path) -> Checkpoint | BertCheckpoint:
 
 def _unpack(path: Path, folder: Path) -> None:
     try:
+        require_bounded(path)
         with zipfile.ZipFile(path) as archive:
-            _require_bounded(path, sum(entry.file_size for entry in archive.infolist()))
             names = []
             for name in archive.namelist():
                 place = PurePosixPath(name.replace("\\", "/"))
@@ -81,17 +80,6 @@ def _unpack(path: Path, folder: Path) -> None:
         raise ValueError(
             f"`source` must be a folder or a whole zip; copy it anew. Received: {path}, {error}"
         ) from error
-
-
-def _require_bounded(path: Path, unpacked: int) -> None:
-    """Refuses a zip that would fill the disk; one never gives more than it says."""
-    most = _ALWAYS + _RATIO * path.stat().st_size
-    if unpacked > most:
-        raise ValueError(
-            f"`source` must be a zip of at most {most:,} bytes of files, since weights hardly "
-            "become smaller in one; do not trust this one, or unpack it yourself and give the "
-            f"folder. Received: {unpacked:,} bytes in {path}"
-        )
 
 
 def _innermost(folder: Path) -> Path:

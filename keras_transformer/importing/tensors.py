@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.extras import needed
+from keras_transformer.importing.archives import require_bounded
 
 Floats = npt.NDArray[np.float32]
 
@@ -108,6 +109,7 @@ def open_npz(path: Path) -> Tensors:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("no archive of arrays")
+    require_bounded(path)  # Nothing but the names was read yet.
     return Tensors(path, file.files, file.__getitem__)
 
 

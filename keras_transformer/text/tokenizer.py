@@ -217,7 +217,10 @@ class SubwordTokenizer(tf.Module):
         ids = self._known(tf.ensure_shape(tf.cast(ids, tf.int32), [None, None]))
         ended = tf.cumsum(tf.cast(ids == EOS_ID, tf.int32), axis=1) > 0
         is_text = ~ended & (ids != PAD_ID) & (ids != BOS_ID)
-        text = self._sentencepiece.detokenize(tf.ragged.boolean_mask(ids, is_text))
+        lengths = tf.reduce_sum(tf.cast(is_text, tf.int64), axis=1)
+        flat = tf.gather_nd(ids, tf.where(is_text))
+        rows = tf.RaggedTensor.from_row_lengths(flat, lengths, validate=False)
+        text = self._sentencepiece.detokenize(rows)
         return text if self.segmentation is None else tf.strings.strip(text)
 
     def to_pieces(self, ids: tf.Tensor) -> tf.Tensor:

@@ -4,6 +4,7 @@ The same functions translate in evaluation and in the exported SavedModel, so wh
 what is shipped. All inputs and outputs have the batch first, which lets a server join requests.
 """
 
+import copy
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.limits import NO_LIMITS, InputLimits
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.decoding import Hypotheses, search_translations
 from keras_transformer.decoding.ensemble import mean_log_probs
 from keras_transformer.decoding.scoring import shift_right, token_log_probs
@@ -21,6 +23,7 @@ from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.invisible import NOTHING_TO_SEE
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
+from keras_transformer.translation.compiled_search import CompiledSearch
 from keras_transformer.translation.groups import search_in_groups, to_dense
 from keras_transformer.translation.limits import cut_bytes
 from keras_transformer.translation.lines import Lines, breaks_to_spaces, split_lines
@@ -118,10 +121,37 @@ class TranslationGraph:
         self.tags = TargetTags(source_tokenizer, config.target_language)
         self._boundaries = Boundaries.of(source_tokenizer.pieces)
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
-        weights = weights or StoredWeights(self.models)
-        self._searched = weights.compile(self._search)
-        self._force_decode = weights.compile(self._token_log_probs)
-        self._alignment = weights.compile(self._aligned)
+        self._weights = weights or StoredWeights(self.models)
+        self._searched: Callable[..., Hypotheses] = self._weights.compile(self._search)
+        self._force_decode = self._weights.compile(self._token_log_probs)
+        self._alignment = self._weights.compile(self._aligned)
+
+    def compiled(self, shapes: Sequence[SearchShape]) -> "TranslationGraph":
+        """Gives one that shares all of this, and has its search compiled by XLA where that fits.
+
+        Args:
+            shapes: For which shapes; see `CompiledSearch`.
+
+        Raises:
+            ValueError: If a shape has room for more tokens than `max_length`, or translations are
+                sampled.
+
+        Example:
+            >>> graph = TranslationGraph([model], tokenizer, tokenizer, DecodingConfig())
+            >>> fast = graph.compiled([SearchShape(rows=1, length=16)])
+        """
+        longest = max(shape.length for shape in shapes)
+        if longest > self.max_length or self.config.sampling:
+            raise ValueError(
+                "A search is compiled for sources of at most as many tokens as are translated at "
+                f"once, here {self.max_length}, and without `sampling`. Received: "
+                f"{', '.join(map(str, shapes))}, sampling={self.config.sampling}"
+            )
+        fast = copy.copy(self)
+        search = functools.partial(self._search, grow=False)
+        by_xla = self._weights.compile(search, jit_compile=True)
+        fast._searched = CompiledSearch(self._searched, by_xla, shapes)
+        return fast
 
     def translate(
         self,
@@ -379,13 +409,8 @@ class TranslationGraph:
             tokens, most, self._boundaries, self.config.split_sentences
         )
         pieces = self.tags.put_before(tags, pieces, of_line)
-        has_text = pieces.row_lengths() > 1
-        kept = Pieces(
-            tf.ragged.boolean_mask(pieces, has_text),
-            tf.boolean_mask(of_line, has_text),
-            lines,
-            is_cut,
-        )
+        with_text = tf.where(pieces.row_lengths() > 1)[:, 0]
+        kept = Pieces(tf.gather(pieces, with_text), tf.gather(of_line, with_text), lines, is_cut)
         return kept if self.limits.max_pieces is None else _first(kept, self.limits.max_pieces)
 
     def _places(self, pieces: Pieces, places: tf.Tensor | None = None) -> dict[str, tf.Tensor]:
@@ -461,11 +486,12 @@ def _seen(text: tf.Tensor) -> tf.Tensor:
 
 def _first(pieces: Pieces, most: int) -> Pieces:
     """Keeps so many pieces of each string."""
-    kept = pieces.numbers < most
-    left_out = tf.boolean_mask(pieces.owners, ~kept)
+    is_kept = pieces.numbers < most
+    kept = tf.where(is_kept)[:, 0]
+    left_out = tf.gather(pieces.owners, tf.where(~is_kept)[:, 0])
     return Pieces(
-        tf.ragged.boolean_mask(pieces.ids, kept),
-        tf.boolean_mask(pieces.of_line, kept),
+        tf.gather(pieces.ids, kept),
+        tf.gather(pieces.of_line, kept),
         pieces.lines,
         pieces.is_cut | (_sum(tf.ones_like(left_out), left_out, pieces.is_cut) > 0),
     )

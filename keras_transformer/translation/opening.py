@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.models.families import family_of
 from keras_transformer.runs.checkpoints import Checkpoint
 from keras_transformer.runs.run import Run, open_run
@@ -15,6 +16,7 @@ def open_runs(
     runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
     checkpoint: str = "best",
     options: Mapping[str, Any] | None = None,
+    shapes: Sequence[SearchShape] = (),
 ) -> Translator:
     """Makes the translator of trained runs.
 
@@ -23,6 +25,7 @@ def open_runs(
             first.
         checkpoint: "best", "latest" or "average".
         options: Fields of `DecodingConfig` that differ from those of the first run.
+        shapes: As of `Translator`.
 
     Raises:
         FileNotFoundError: If a path is no run, or a run has no such checkpoint.
@@ -62,6 +65,7 @@ def open_runs(
         first.target_tokenizer,
         decoding,
         origin,
+        shapes=shapes,
     )
 
 

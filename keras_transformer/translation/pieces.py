@@ -81,11 +81,9 @@ def split_into_pieces(
     is_cut = (sentence_starts > tf.gather(words.row_starts(), rows)) & (
         every_sentence | (tf.gather(words.row_lengths(), rows) > most)
     )
+    cut = tf.where(is_cut)[:, 0]
     sentences, owners = _cut(
-        words,
-        tf.range(words.nrows()),
-        tf.boolean_mask(sentence_starts, is_cut),
-        tf.boolean_mask(rows, is_cut),
+        words, tf.range(words.nrows()), tf.gather(sentence_starts, cut), tf.gather(rows, cut)
     )
     cuts, of_sentence = _cuts_of_long_rows(sentences, most, word_starts)
     pieces, owners = _cut(sentences, owners, cuts, tf.gather(owners, of_sentence))
@@ -111,7 +109,7 @@ def _cut(
     # By owner, and of one owner by position: an empty row starts where the next one does.
     order = tf.argsort(owners * (tf.size(rows.values, tf.int64) + 1) + starts)
     return (
-        tf.RaggedTensor.from_row_starts(rows.values, tf.gather(starts, order)),
+        tf.RaggedTensor.from_row_starts(rows.values, tf.gather(starts, order), validate=False),
         tf.gather(owners, order),
     )
 
@@ -136,10 +134,10 @@ def _cuts_of_long_rows(
         last = tf.searchsorted(word_starts, limits, side="right") - 1
         word = tf.gather(word_starts, last)
         found = tf.where(word > starts, word, limits)
-        is_long = found + most < tf.gather(ends, which)
+        still_long = tf.where(found + most < tf.gather(ends, which))[:, 0]
         return (
-            tf.boolean_mask(which, is_long),
-            tf.boolean_mask(found, is_long),
+            tf.gather(which, still_long),
+            tf.gather(found, still_long),
             tf.concat([cuts, found], 0),
             tf.concat([owners, which], 0),
         )

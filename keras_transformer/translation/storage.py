@@ -52,8 +52,15 @@ class StoredWeights:
             if isinstance(layer, SinusoidalPositionalEncoding)
         ]
 
-    def compile(self, function: Callable[..., Any]) -> tf.types.experimental.PolymorphicFunction:
-        """Compiles a function of tensors that calls the models, to compute with what is stored."""
+    def compile(
+        self, function: Callable[..., Any], jit_compile: bool | None = None
+    ) -> tf.types.experimental.PolymorphicFunction:
+        """Compiles a function of tensors that calls the models, to compute with what is stored.
+
+        Args:
+            function: The function.
+            jit_compile: Whether XLA compiles it, for each shape of its arguments.
+        """
 
         def computed(*args: Any, **kwargs: Any) -> Any:
             values = [
@@ -64,7 +71,13 @@ class StoredWeights:
             with keras.StatelessScope(state_mapping=values), self._shared_tables():
                 return function(*args, **kwargs)
 
-        return tf.function(computed, autograph=False, reduce_retracing=True)
+        return tf.function(
+            computed,
+            autograph=False,
+            jit_compile=jit_compile,
+            # XLA wants each shape as it is.
+            reduce_retracing=not jit_compile,
+        )
 
     @contextlib.contextmanager
     def _shared_tables(self) -> Iterator[None]:

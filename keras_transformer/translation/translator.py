@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.limits import NO_LIMITS, InputLimits
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
@@ -37,10 +38,11 @@ class Translator:
         config: How translations are searched.
         origin: What the metadata of an export say of where the models come from.
         limits: How much of a string is translated at most; what is beyond is left out.
+        shapes: For which shapes XLA compiles the search; see `CompiledSearch`.
 
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
-            it, or on another backend.
+            it, a shape does not fit, or on another backend.
 
     Example:
         >>> translator = Translator(model, tokenizer)
@@ -57,17 +59,19 @@ class Translator:
         config: DecodingConfig = DecodingConfig(),
         origin: Mapping[str, Any] | None = None,
         limits: InputLimits = NO_LIMITS,
+        shapes: Sequence[SearchShape] = (),
     ):
         models = list(models) if isinstance(models, Sequence) else [models]
         target_tokenizer = target_tokenizer or source_tokenizer
         tokenizers = source_tokenizer, target_tokenizer
-        self.graph = TranslationGraph(models, *tokenizers, config, limits=limits)
+        graph = TranslationGraph(models, *tokenizers, config, limits=limits)
+        self.graph = graph = graph.compiled(shapes) if shapes else graph
         self.models = self.graph.models
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.config = config
         self.origin = dict(origin or {})
-        graph, place = self.graph, {"places": tf.int32}
+        place = {"places": tf.int32}
         self._nbest = _compiled(
             lambda text, places: graph.nbest(text, places=places), text=tf.string, **place
         )

@@ -99,6 +99,11 @@ def test_a_run_among_exports_is_refused(run, exported):
             open_translator(paths, "best", {})
 
 
+def test_an_export_that_was_not_made_to_be_compiled(exported):
+    with pytest.raises(ValueError, match=rf"made with --compile.*Received: {exported}$"):
+        open_translator([exported], shapes=())
+
+
 def test_an_export_has_one_checkpoint(exported):
     with pytest.raises(ValueError, match=r"options: checkpoint$"):
         open_translator([exported], "latest", {})

@@ -26,15 +26,19 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from google.protobuf.wrappers_pb2 import DESCRIPTOR as WRAPPERS
 from random_models import vary
 from serving_stand_in import serve_grpc
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, predict_pb2
 from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from tensorflow_serving.apis.prediction_service_pb2_grpc import PredictionServiceStub
 from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
 from keras_transformer import Transformer, TransformerConfig
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.endpoint.models import ServedModels
 from keras_transformer.export import serving
+from keras_transformer.export.opening import open_translator
 from keras_transformer.export.serving import CONFIGURATION, WARMUP_REQUESTS, export_serving
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.translator import Translator
@@ -59,9 +63,13 @@ def translator():
     return Translator(vary(Transformer(TransformerConfig(vocab_size=200, **size)), 0), tokenizer)
 
 
+SHAPES = SearchShape(1, 6), SearchShape(2, 16)
+
+
 @pytest.fixture(scope="module")
 def exported(translator, tmp_path_factory):
-    return export_serving(translator, tmp_path_factory.mktemp("exports") / "small")
+    folder = tmp_path_factory.mktemp("exports") / "small"
+    return export_serving(translator, folder, shapes=SHAPES)
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +234,38 @@ def requests(exported):
     return [log.predict_log.request for log in logs]
 
 
+def test_what_xla_must_compile_is_in_one_signature(exported):
+    """A server that does not compile answers all others."""
+    saved = saved_model_pb2.SavedModel.FromString((exported / "saved_model.pb").read_bytes())
+    [graph] = saved.meta_graphs
+    functions = {one.signature.name: one for one in graph.graph_def.library.function}
+
+    def reached(nodes):
+        names = {
+            value.func.name
+            for node in nodes
+            for attribute in node.attr.values()
+            for value in (attribute, *(AttrValue(func=one) for one in attribute.list.func))
+            if value.HasField("func")
+        }
+        return names.union(*(reached(functions[name].node_def) for name in names))
+
+    nodes = {node.name: node for node in graph.graph_def.node}
+    needing_xla = set()
+    for name, signature in graph.signature_def.items():
+        outputs = (nodes[info.name.split(":")[0]] for info in signature.outputs.values())
+        if any(functions[one].attr["_XlaMustCompile"].b for one in reached(outputs)):
+            needing_xla.add(name)
+    assert needing_xla == {"compiled"}
+
+
+def test_compiled_in_python(exported, loaded):
+    """Sentence by sentence, so that each is compiled, as the others have them together."""
+    translator = open_translator([exported], shapes=())
+    found = [translator.nbest([line])[0][0].text for line in (*FIRST, *SECOND)]
+    assert found == translations(loaded, [*FIRST, *SECOND])
+
+
 class TestWarmup:
     def test_every_request_runs(self, requests, loaded):
         for request in requests:
@@ -241,8 +281,15 @@ class TestWarmup:
         for request in requests:
             size = next(iter(request.inputs.values())).tensor_shape.dim[0].size
             sizes.setdefault(request.model_spec.signature_name, set()).add(size)
-        assert sizes == {name: {1, 8} for name in loaded.signatures}
-        assert len(sizes) == 5
+        assert sizes == {name: {1, 8} for name in loaded.signatures} | {"compiled": {1, 2, 8}}
+        assert len(sizes) == 6
+
+    def test_every_shape_is_compiled(self, requests, translator):
+        """The last requests are as large as a shape, and too large for the one before."""
+        one, two = (request.inputs["text"].string_val for request in requests[-2:])
+        lengths = translator.source_tokenizer.tokenize([*one, *two]).row_lengths().numpy()
+        assert (len(one), len(two)) == (1, 2)
+        assert lengths[0] <= 6 < lengths[1] <= 16
 
     def test_text_is_short_and_long(self, requests, translator):
         text = [line for request in requests for line in request.inputs["text"].string_val]
@@ -338,6 +385,7 @@ INPUTS = {
     "nbest": {"text": FIRST},
     "score": {"source": FIRST, "target": ["der Hund", "", "Wann kommt der Zug?"]},
     "attention": {"text": FIRST},
+    "compiled": {"text": FIRST},
 }
 
 # Those of two requests in one batch, and where each of them is.

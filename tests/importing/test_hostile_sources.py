@@ -16,6 +16,7 @@ from keras_transformer.commands.main import main
 from keras_transformer.importing.marian import read_marian
 from keras_transformer.importing.runs import import_run
 from keras_transformer.importing.source import open_source
+from keras_transformer.importing.tensors import open_npz
 from keras_transformer.importing.verification import require_verifiable
 
 
@@ -300,11 +301,15 @@ def test_zips_of_odd_entries(tmp_path, models):
     refused(path, ValueError, "a whole zip; copy it anew")
 
 
-def test_a_zip_that_would_fill_the_disk(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_transformer.importing.source._ALWAYS", 1000)
+def test_a_zip_that_would_fill_the_disk_or_the_memory(tmp_path, monkeypatch):
+    """Zeros in a zip, and in a compressed .npz, which NumPy would unpack array by array."""
+    monkeypatch.setattr("keras_transformer.importing.archives._ALWAYS", 1000)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.npz", bytes(1_000_000))
-    refused(tmp_path / "a.zip", ValueError, "a zip of at most .*Received: 1,000,000 bytes")
+    refused(tmp_path / "a.zip", ValueError, "archives of at most .*Received: 1,000,000 bytes")
+    np.savez_compressed(tmp_path / "b.npz", Wemb=np.zeros(125_000))
+    with pytest.raises(ValueError, match=r"archives of at most .*Received: 1,000,128 bytes"):
+        open_npz(tmp_path / "b.npz")
 
 
 @pytest.mark.parametrize(
