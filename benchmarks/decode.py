@@ -250,6 +250,9 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=32, help="Output tokens, of random weights.")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
+    parser.add_argument(
+        "--workloads", nargs="+", choices=["batch", "one"], default=["batch", "one"]
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, os.cpu_count()}))
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
@@ -270,6 +273,8 @@ def main() -> None:
         chosen.discard("Hugging Face Marian")
     peers = [peer for peer in PEERS if peer in chosen]
     for part, (title, single) in enumerate(about["titles"]):
+        if ("one" if single else "batch") not in arguments.workloads:
+            continue
         for beam_size in arguments.beams:
             seconds, outputs = measure(workers, peers, part, beam_size, arguments.rounds)
             machine = measure_machine()

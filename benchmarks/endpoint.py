@@ -1,9 +1,9 @@
-"""The local endpoint under load, in overload, killed in the middle, and over many requests.
+"""The local endpoint under load, in overload, killed in the middle, and beside long requests.
 
 `python benchmarks/endpoint.py load RUN --seconds 60` compares clients that ask at once with one
-that asks on its own; `overload`, `restart` and `soak` are the other three. The server is a process
-of its own on loopback. Every reply is compared with the translation that the server gave before
-there was a load.
+that asks on its own; `overload`, `restart`, `soak` and `long_texts` are the others. The server is a
+process of its own on loopback. Every reply is compared with the translation that the server gave
+before there was a load.
 """
 
 import argparse
@@ -212,9 +212,38 @@ def soak(arguments):
     server.end()
 
 
+def long_texts(arguments):
+    """Tells how long a client with single sentences waits while another sends long texts."""
+    server = Server(arguments.model)
+    expected = expected_translations(server.port)
+    print(f"alone: {Load(server.port, expected, 1, after(arguments.seconds / 4))}", flush=True)
+    for rows, lines in ((64, 10), (1, 512)):
+        text = "\n".join(["The dog sleeps in the garden."] * lines)
+        body, enough, replies = (
+            json.dumps({"instances": [text] * rows}),
+            threading.Event(),
+            Counter(),
+        )
+
+        def send(body=body, enough=enough, replies=replies):
+            while not enough.is_set():
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+                connection.request("POST", "/v1/models/model:predict", body)
+                replies[connection.getresponse().status] += 1
+                connection.close()
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        found = Load(server.port, expected, 1, after(arguments.seconds))
+        enough.set()
+        thread.join()
+        print(f"beside {rows} strings of {lines} lines, {dict(replies)}: {found}", flush=True)
+    server.end()
+
+
 def main():
-    """Runs one of the four."""
-    kinds = {one.__name__: one for one in (load, overload, restart, soak)}
+    """Runs one of the five."""
+    kinds = {one.__name__: one for one in (load, overload, restart, soak, long_texts)}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=kinds)
     parser.add_argument("model", help="a run or an export of the phrasebook")

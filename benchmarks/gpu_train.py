@@ -107,7 +107,7 @@ def torchs(
     def loss_of(source, target, labels):
         with torch.autocast(device, torch.bfloat16, enabled=autocast):
             logits = model(source, target)
-        return smoothed_loss(logits, labels, config.label_smoothing)
+        return smoothed_loss(logits, labels, TrainingConfig().label_smoothing)
 
     step = torch.compile(loss_of, dynamic=False) if compiled else loss_of
 

@@ -24,7 +24,8 @@ import tensorflow as tf
 import training_levers as levers
 import training_peers as peers
 from flops import training_flops
-from training_peers import Arrays, Options, Train, translation_batches
+from training_peers import Arrays, Options, translation_batches
+from turns import measure
 
 from keras_transformer import TransformerConfig
 from keras_transformer.data.batches import padding_fraction
@@ -84,26 +85,6 @@ def peak_flops(precision: str, batch_tokens: int) -> float:
                 product()
                 best = max(best, 2 * m * k * n / (time.perf_counter() - start))
     return best
-
-
-def measure(
-    trains: dict[str, Train], batches: Sequence[Arrays], rounds: int
-) -> dict[str, list[float]]:
-    """Lets each take its turn in each round; returns seconds. The first turn, untimed, compiles."""
-    for name, train in trains.items():
-        start = time.perf_counter()
-        loss = train(batches)
-        print(
-            f"{name}: first {len(batches)} steps {time.perf_counter() - start:.1f} s, loss "
-            f"{loss:.3f}",
-            flush=True,
-        )
-    seconds: dict[str, list[float]] = {name: [] for name in trains}
-    for _, (name, train) in itertools.product(range(rounds), trains.items()):
-        start = time.perf_counter()
-        train(batches)
-        seconds[name].append(time.perf_counter() - start)
-    return seconds
 
 
 def report(

@@ -67,7 +67,7 @@ def plain_loss(config: TransformerConfig, options: Options) -> Train:
         return ops.sum(values * real) / ops.maximum(ops.sum(real), 1.0)
 
     def loss(labels, logits):
-        return mean(cross_entropy(labels, logits, config.label_smoothing), labels)
+        return mean(cross_entropy(labels, logits, options.schedule.label_smoothing), labels)
 
     def accuracy(labels, logits):
         best = ops.cast(ops.argmax(logits, axis=-1), "int32")

@@ -139,7 +139,7 @@ def keras_hub(config: TransformerConfig, options: Options) -> Train:
     model = keras.Model(ids, logits)
     model.compile(
         keras.optimizers.Adam(1e-4, beta_2=0.98, epsilon=1e-9),
-        LabelSmoothedCrossEntropy(config.label_smoothing),
+        LabelSmoothedCrossEntropy(options.schedule.label_smoothing),
         jit_compile=False,
     )
     model.optimizer.build(model.trainable_variables)
@@ -168,7 +168,7 @@ def pytorch(config: TransformerConfig, options: Options, compiled: bool = False)
     def loss_of(source, target, labels):
         with autocast:
             logits = module(source, target)
-        return smoothed_loss(logits, labels.long(), config.label_smoothing)
+        return smoothed_loss(logits, labels.long(), options.schedule.label_smoothing)
 
     if compiled:
         # One graph for all batch shapes, as the graphs of TensorFlow are.

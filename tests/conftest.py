@@ -4,6 +4,7 @@
 """
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from keras import ops
 
 TESTS = Path(__file__).parent
+SEED = 1706
 BACKEND = keras.backend.backend()
 
 # For `references` and `layer_checks`, which several test modules use.
@@ -55,9 +57,20 @@ def pytest_collection_modifyitems(config, items):
     items[:] = kept
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _fixed_seed_of_module():
+    keras.utils.set_random_seed(SEED)
+
+
 @pytest.fixture(autouse=True)
 def _fixed_seed():
-    keras.utils.set_random_seed(1706)
+    """Python's and NumPy's, of which Keras's follow.
+
+    TensorFlow's would empty its cache of functions: each test would optimize those of its module
+    again, for seconds.
+    """
+    random.seed(SEED)
+    np.random.seed(SEED)
 
 
 @pytest.fixture

@@ -19,9 +19,10 @@ def of_loaded(loaded, name, version=1):
 
 
 @contextlib.contextmanager
-def serve(models, limits=Limits(), grace_seconds=5):
+def serve(models, limits=Limits(), grace_seconds=5, allowed_hosts=("*",)):
     """Serves models; gives `host:port`, and in the end takes no more and answers what it has."""
-    server = make_server(make_app(Service(ServedModels(models), limits)), grace_seconds)
+    app = make_app(Service(ServedModels(models), limits), allowed_hosts)
+    server = make_server(app, grace_seconds)
     with bind("127.0.0.1", 0) as address:
         thread = threading.Thread(target=server.run, args=([address],), daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""`benchmarks/train.py` and `learning.py` at a tiny size; their peer has our model's parameters."""
+"""Benchmarks of training at a tiny size; their peers have our models' parameters."""
 
 import importlib.util
 import re
@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from keras_transformer import Transformer, TransformerConfig
+from keras_transformer import BertConfig, Transformer, TransformerConfig
+from keras_transformer.models.masked_language_model import MaskedLanguageModel
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -28,6 +30,39 @@ def test_the_pytorch_model_has_the_parameters_of_ours(monkeypatch):
     without_extras(peer.transformer)
     count = sum(parameter.numel() for parameter in peer.parameters())
     assert count == Transformer(config).count_params()
+
+
+def test_the_bert_of_transformers_is_trained_on_the_same(monkeypatch):
+    """It has our parameters, and its loss of masked places alone is the one that it has itself."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    torch, _ = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import pretraining
+    from training_peers import Options
+
+    sizes = {"vocab_size": 60, "num_layers": 1, "d_model": 16, "d_ff": 24, "max_length": 8}
+    config = BertConfig(**sizes, num_heads=2, dropout=0.0, attention_dropout=0.0)
+    peer = pretraining.transformers_model(config)
+    count = sum(parameter.numel() for parameter in peer.parameters())
+    assert count == MaskedLanguageModel(config).count_params()
+    ids = np.array([[2, 4, 9, 3, 8, 3], [2, 7, 3, 4, 3, 0]])
+    segments = np.array([[0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 0]])
+    inputs = {"ids": ids, "segments": segments, "places": np.array([[1, 4], [3, 0]])}
+    labels = {"masked": np.array([[11, 8], [12, 0]]), "next": np.array([[1], [2]])}
+    losses = []
+    for make in (pretraining.pytorch, pretraining.all_places):
+        torch.manual_seed(0)
+        losses.append(make(config, Options(threads=1))([(inputs, labels)]))
+    torch.manual_seed(0)
+    model = pretraining.transformers_model(config).eval()
+    words = torch.full((2, 6), -100)
+    words[0, 1], words[0, 4], words[1, 3] = 11, 8, 12
+    given = {"input_ids": ids, "attention_mask": ids != 0, "token_type_ids": segments}
+    own = model(
+        **{name: torch.from_numpy(array) for name, array in given.items()},
+        labels=words,
+        next_sentence_label=torch.tensor([0, 1]),
+    )
+    assert losses == pytest.approx([own.loss.item()] * 2, rel=1e-5)
 
 
 def test_the_table_agrees_with_itself():

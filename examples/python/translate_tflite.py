@@ -19,7 +19,7 @@ class Translator:
     """
 
     def __init__(self, path: str) -> None:
-        self._translate = Interpreter(path).get_signature_runner()
+        self._translate = Interpreter(path).get_signature_runner("serving_default")
         self._text = np.zeros(self._translate.get_input_details()["text"]["shape"], np.uint8)
 
     def __call__(self, sentence: str) -> tuple[str, bool]:

@@ -1,13 +1,18 @@
 // Keeps the files of the page: each is fetched once, and then served from here without a network.
 
-const CACHE = 'translator-1'; // Another name when the files change.
+// `make` puts the files' checksum here. So when one changes, the browser finds another worker, which
+// begins with nothing and drops what the one before has kept.
+const CACHE = 'translator-CHECKSUM';
 
 // What the page has asked for before it could ask here.
 const FIRST = ['./', 'page.js', 'translator.js', 'litert/core.js', 'litert/wasm-utils.js'];
 
+// Asks the server, whatever the browser's own cache may have of a version before.
+const anew = (url) => new Request(url, {cache: 'no-cache'});
+
 self.addEventListener('install', (event) => {
   self.skipWaiting();
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FIRST)));
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FIRST.map(anew))));
 });
 
 self.addEventListener('activate', (event) => {
@@ -27,7 +32,7 @@ self.addEventListener('fetch', (event) => {
     const cache = await caches.open(CACHE);
     const kept = await cache.match(event.request);
     if (kept) return kept;
-    const response = await fetch(event.request);
+    const response = await fetch(anew(event.request.url));
     // Not waited for: the page shows how far a download is, and a full disk is no reason to stop.
     if (response.ok) event.waitUntil(cache.put(event.request, response.clone()).catch(() => {}));
     return response;

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import Namespace
 
@@ -17,9 +17,10 @@ from keras_transformer.commands.options import (
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.config import DecodingConfig
-from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
-from keras_transformer.config.search_shapes import SearchShape, parse_shapes
+from keras_transformer.config.limits import OF_AN_EXPORT
+from keras_transformer.config.search_shapes import parse_shapes
 from keras_transformer.console import say
+from keras_transformer.export.formats import FURTHER_SIGNATURES
 from keras_transformer.files import require_local
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _QUANTIZATIONS = {
     "saved_model": "float16, bfloat16",
     "serving": "float16, bfloat16",
-    "tflite": "float16, int8",
+    "tflite": "float16, int8, int4",
     "ctranslate2": "int8, int16, float16, bfloat16 and their mixtures",
     "huggingface": "none",
 }
@@ -44,6 +45,7 @@ _OF_FORMAT = {
     "max_input_pieces": _SAVED_MODEL,
     "max_input_bytes": _SAVED_MODEL,
     "compile": _SAVED_MODEL,
+    "signatures": _SAVED_MODEL,
 }
 
 _DECODING = {field.name for field in dataclasses.fields(DecodingConfig)}
@@ -119,6 +121,14 @@ def _add_options(parser: Parser) -> None:
 
 
 def _add_saved_model_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--signatures",
+        nargs="*",
+        metavar="NAME",
+        choices=FURTHER_SIGNATURES,
+        help="Signatures of a SavedModel beside serving_default: each takes its time to load. By "
+        f"default all: {' '.join(FURTHER_SIGNATURES)}.",
+    )
     for option, what in (("pieces", "lines, or sentences,"), ("bytes", "bytes")):
         parser.add_argument(
             f"--max_input_{option}",
@@ -169,14 +179,12 @@ def _export(arguments: Namespace) -> Path:
 
     translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
     destination = arguments.output, arguments.version, arguments.quantization
-    limits, shapes = _limits(arguments), _shapes(arguments)
+    of_saved_model = _saved_model_options(arguments)
     match arguments.format:
         case "serving":
             from keras_transformer.export.serving import export_serving
 
-            return export_serving(
-                translator, *destination, name=arguments.name, limits=limits, shapes=shapes
-            )
+            return export_serving(translator, *destination, name=arguments.name, **of_saved_model)
         case "tflite":
             from keras_transformer.export.tflite import export_tflite
 
@@ -205,7 +213,7 @@ def _export(arguments: Namespace) -> Path:
         case _:
             from keras_transformer.export.saved_model import export_saved_model
 
-            return export_saved_model(translator, *destination, limits=limits, shapes=shapes)
+            return export_saved_model(translator, *destination, **of_saved_model)
 
 
 def _export_predictions(arguments: Namespace, run: "Run") -> Path:
@@ -224,15 +232,16 @@ def _export_predictions(arguments: Namespace, run: "Run") -> Path:
     )
 
 
-def _limits(arguments: Namespace) -> InputLimits:
-    given = {"max_pieces": arguments.max_input_pieces, "max_bytes": arguments.max_input_bytes}
-    return dataclasses.replace(
-        OF_AN_EXPORT, **{name: value for name, value in given.items() if value is not None}
-    )
-
-
-def _shapes(arguments: Namespace) -> tuple[SearchShape, ...]:
-    return () if arguments.compile is None else parse_shapes(arguments.compile)
+def _saved_model_options(arguments: Namespace) -> dict[str, Any]:
+    """Returns the options of `export_saved_model` that the command line gave."""
+    limits = {"max_pieces": arguments.max_input_pieces, "max_bytes": arguments.max_input_bytes}
+    given = {name: value for name, value in limits.items() if value is not None}
+    options: dict[str, Any] = {"limits": dataclasses.replace(OF_AN_EXPORT, **given)}
+    if arguments.compile is not None:
+        options["shapes"] = parse_shapes(arguments.compile)
+    if arguments.signatures is not None:
+        options["signatures"] = arguments.signatures
+    return options
 
 
 COMMAND = Command(

@@ -17,6 +17,7 @@ from keras_transformer.commands.options import (
 from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow, without_start_up_lines
 from keras_transformer.console import say
+from keras_transformer.endpoint.hosts import hosts_of
 from keras_transformer.endpoint.limits import Limits
 from keras_transformer.extras import needed
 
@@ -43,6 +44,15 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     )
     parser.add_argument(
         "--port", type=int, default=_DEFAULT_PORT, metavar="N", help="Port; 0 for a free one."
+    )
+    parser.add_argument(
+        "--allowed_hosts",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="Names that clients may ask for besides localhost, such as that of a proxy before the "
+        "server; *.NAME for all below one, * for any. On loopback there are no others by default; "
+        "elsewhere any will do.",
     )
     add_checkpoint_option(parser)
     _add_limits(parser)
@@ -73,13 +83,15 @@ def _run(arguments: Namespace) -> None:
         from keras_transformer.endpoint.server import bind, make_server
 
     with bind(arguments.host, arguments.port) as address:
+        host, port = address.getsockname()[:2]
+        allowed_hosts = hosts_of(host, arguments.allowed_hosts)
         models = [_open(spec, arguments) for spec in arguments.models]
         from keras_transformer.endpoint.app import make_app
         from keras_transformer.endpoint.models import ServedModels
         from keras_transformer.endpoint.service import Service
 
-        server = make_server(make_app(Service(ServedModels(models), limits)), limits.seconds)
-        host, port = address.getsockname()[:2]
+        app = make_app(Service(ServedModels(models), limits), allowed_hosts)
+        server = make_server(app, limits.seconds)
         url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
         say(
             f"Serving {', '.join(model.name for model in models)}. The page: {url} (Ctrl-C ends it)"

@@ -105,6 +105,21 @@ class BertConfig:
             norm_epsilon=self.norm_epsilon,
         )
 
+    def require_segments(self, count: int) -> None:
+        """Checks that so many texts can be read side by side.
+
+        Args:
+            count: Texts of an input.
+
+        Raises:
+            ValueError: If there are fewer segments.
+
+        Example:
+            >>> BertConfig().require_segments(2)
+        """
+        expected = f"at least {count}, one for each text of an input"
+        require(self.num_segments >= count, "model.num_segments", expected, self.num_segments)
+
     def meaning(self) -> dict[str, Any]:
         """Returns what gives weights their shapes and their meaning."""
         free = ("dropout", "attention_dropout", "initial_stddev")

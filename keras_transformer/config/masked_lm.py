@@ -58,12 +58,13 @@ class PiecesConfig:
     Args:
         algorithm: "wordpiece", BERT's; or "bpe" or "unigram", SentencePiece's.
         lowercase: Make text lower-case and drop its accents, as uncased models do; of WordPiece.
+            None to do so unless `vocabulary` has capital letters, or its own options say so.
         vocabulary: A `vocab.txt` to take in place of learning one; None to learn one.
         max_sentences: Sentences sampled for training, which bounds its memory.
     """
 
     algorithm: PieceAlgorithm = "wordpiece"
-    lowercase: bool = True
+    lowercase: bool | None = None
     vocabulary: str | None = None
     max_sentences: int = 1_000_000
 

@@ -32,7 +32,7 @@ _COLUMNS = {
 _SPLIT = r"[A-Za-z_][\w-]*(?:\[[^\[\]]*\])?"
 _OTHER_LANGUAGES = re.compile(r"(?P<source>[A-Za-z]\w*)-(?P<target>[A-Za-z]\w*):(?P<spec>.+)")
 _REVERSED = "reversed:"
-_TFDS_SPEC = re.compile(rf"tfds:(?P<name>.+?)(?::(?P<split>{_SPLIT}(?:\+{_SPLIT})*))?")
+TFDS_SPEC = re.compile(rf"tfds:(?P<name>.+?)(?::(?P<split>{_SPLIT}(?:\+{_SPLIT})*))?")
 
 
 class CorpusError(ValueError):
@@ -298,7 +298,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def _tfds(spec: str, source_language: str, target_language: str) -> Read:
-    match = _TFDS_SPEC.fullmatch(spec)
+    match = TFDS_SPEC.fullmatch(spec)
     if match is None:
         # Without a name it is a path like any other.
         return _files(spec, source_language, target_language)

@@ -11,9 +11,9 @@ from keras_transformer.data.corpora import CorpusError, read_lines, split_and_si
 # The sentences of a document.
 Document = list[str]
 
-# Sentences; what is longer is read as several documents, so that a file without blank lines fits in
-# memory, and has documents other than its own.
-_LONGEST = 1000
+# Characters; what is longer is read as several documents. So those of a shuffle fit in memory also
+# if a file has no blank lines, and its texts find other documents than their own.
+_LONGEST = 20_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,12 +101,14 @@ def _reader(spec: str) -> Callable[[], Iterator[Document]]:
 
 def _documents(lines: Iterator[str]) -> Iterator[Document]:
     document: Document = []
+    size = 0
     for line in lines:
         if line.strip():
             document.append(line)
-        if document and (not line.strip() or len(document) == _LONGEST):
+            size += len(line)
+        if document and (not line.strip() or size >= _LONGEST):
             yield document
-            document = []
+            document, size = [], 0
     if document:
         yield document
 

@@ -100,8 +100,10 @@ class Masking:
         self, ids: Ids, ordinary: npt.NDArray[np.bool_], count: int, rng: np.random.Generator
     ) -> npt.NDArray[np.bool_]:
         """Draws words of a row, as long as they have at most `count` tokens together."""
-        # Numbered through; a special piece stands by itself.
-        words = np.cumsum(self.begins_word[ids] | ~ordinary)
+        # Numbered through; a special piece stands by itself, and no word goes on after it.
+        begins = self.begins_word[ids] | ~ordinary
+        begins[1:] |= ~ordinary[:-1]
+        words = np.cumsum(begins)
         lengths = np.bincount(words)
         chosen = np.zeros_like(ordinary)
         for word in rng.permutation(np.unique(words[ordinary])):

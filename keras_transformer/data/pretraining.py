@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Batch = tuple[dict[str, Ids], dict[str, Ids]]
 
 # Documents that are tokenized together, and among which a text of another one is found.
-_TOGETHER = 1000
+_TOGETHER = 200
 
 _ALONE = Sharing()
 
@@ -66,7 +66,9 @@ class DocumentInputs:
     def __call__(
         self, documents: Iterable[Document], rng: np.random.Generator
     ) -> Iterator[Segments]:
-        """Yields what documents give, in their order.
+        """Yields what documents give, those of some documents at a time in an order of their own.
+
+        So a batch is not of one long document, whose texts are alike.
 
         Raises:
             CorpusError: If next sentences are to be predicted and there is one document alone.
@@ -77,11 +79,11 @@ class DocumentInputs:
             self.counts["documents"] += len(tokens)
             # A chunk of one document finds another one among those before it.
             others = tokens if len(tokens) > 1 else before + tokens
-            for index, document in enumerate(tokens):
-                place = index + len(others) - len(tokens)
-                for segments in self._inputs_of(document, others, place, rng):
-                    self.counts["inputs"] += 1
-                    yield segments
+            inputs: list[Segments] = []
+            for place, document in enumerate(tokens, len(others) - len(tokens)):
+                inputs += self._inputs_of(document, others, place, rng)
+            self.counts["inputs"] += len(inputs)
+            yield from (inputs[index] for index in rng.permutation(len(inputs)))
             before = tokens[-1:] or before  # One other document is all that it is for.
 
     def _inputs_of(

@@ -1,11 +1,13 @@
 """The application: all routes, and for every error a reply in JSON that says what is wrong."""
 
 import time
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keras_transformer.endpoint.errors import RequestError
@@ -17,11 +19,12 @@ from keras_transformer.endpoint.service import Service, json_response
 from keras_transformer.endpoint.tf_serving import malformed, tf_serving_routes
 
 
-def make_app(service: Service) -> FastAPI:
+def make_app(service: Service, allowed_hosts: Sequence[str] = ("*",)) -> FastAPI:
     """Makes the application.
 
     Args:
         service: What answers.
+        allowed_hosts: Hosts that requests may name, from `hosts_of`; others are refused.
 
     Example:
         >>> from keras_transformer.endpoint.models import ServedModels
@@ -44,6 +47,7 @@ def make_app(service: Service) -> FastAPI:
     app.add_exception_handler(RequestError, _refused)
     app.add_exception_handler(HTTPException, _not_routed)
     app.add_exception_handler(Exception, _failed)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts), www_redirect=False)
     app.add_middleware(_Measured, metrics=service.metrics)
     return app
 

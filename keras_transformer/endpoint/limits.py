@@ -16,7 +16,8 @@ class Limits:
 
     Args:
         body_bytes: Most bytes of a request's body.
-        rows: Most strings of a request, and of a batch that requests are joined to.
+        rows: Most strings of a request, and about the most sentences that are translated at once,
+            unless one string has more.
         waiting_rows: Most strings that wait to be translated.
         seconds: Longest that a request takes: to be received, and then to be answered.
 

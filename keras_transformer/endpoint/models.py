@@ -62,9 +62,17 @@ class ServedModel:
 
     @property
     def languages(self) -> tuple[str, str] | None:
-        """Codes of the source's and the target's language; None if an export does not say."""
+        """Codes of the source's and the target's language; None if an export does not say.
+
+        A model of several target languages is served for one of them. If it is what its corpus has
+        as the source, then the model translates both ways.
+        """
         found = self.metadata.get("languages")
-        return (found["source"], found["target"]) if found else None
+        if not found:
+            return None
+        source, target = found["source"], found["target"]
+        asked = self.metadata.get("decoding", {}).get("target_language") or target
+        return (target if asked == source else source, asked)
 
     def warm_up(self, signatures: Sequence[str] = ("serving_default", "nbest")) -> None:
         """Calls signatures that take a text: the first call of a graph takes seconds."""

@@ -1,5 +1,6 @@
 """The page: three files without anything from elsewhere, which speak to the same routes."""
 
+import dataclasses
 from importlib import resources
 from typing import Any
 
@@ -23,7 +24,7 @@ _HEADERS = {
 
 
 def page_routes(service: Service) -> APIRouter:
-    """Makes the routes of the page's files and of `/models`, which tells it what is served.
+    """Makes the routes of the page's files, and of `/served`, which tells it what there is.
 
     Args:
         service: What answers.
@@ -31,13 +32,14 @@ def page_routes(service: Service) -> APIRouter:
     Example:
         >>> from keras_transformer.endpoint.models import ServedModels
         >>> [route.path for route in page_routes(Service(ServedModels([]))).routes][:2]
-        ['/models', '/']
+        ['/served', '/']
     """
     router = APIRouter()
 
-    @router.get("/models")
-    async def models() -> Response:
-        return json_response([_described(model) for model in service.models])
+    @router.get("/served")
+    async def served() -> Response:
+        models = [_described(model) for model in service.models]
+        return json_response({"models": models, "limits": dataclasses.asdict(service.limits)})
 
     folder = resources.files("keras_transformer.endpoint") / "page_files"
     for path, (file, media_type) in _FILES.items():

@@ -1,7 +1,7 @@
 """A function of columns, as a served model has several: what a request names as its signature."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,12 +58,23 @@ class Signature:
         return {name: output.numpy() for name, output in self.function(**tensors).items()}
 
 
-def join_columns(parts: list[Columns]) -> Columns:
-    """Joins batches along their first dimension.
+def join_columns(parts: Sequence[Columns]) -> Columns:
+    """Joins batches along their first dimension; rows are filled up to those of the longest part.
 
     Example:
-        >>> joined = join_columns([{"text": np.array([b"a"])}, {"text": np.array([b"b"])}])
-        >>> joined["text"].tolist()
-        [b'a', b'b']
+        >>> parts = [{"ids": np.array([[5, 6, 3]])}, {"ids": np.array([[7, 3]])}]
+        >>> join_columns(parts)["ids"].tolist()
+        [[5, 6, 3], [7, 3, 0]]
     """
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {name: _joined([part[name] for part in parts]) for name in parts[0]}
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    longest = [max(sizes) for sizes in zip(*(array.shape[1:] for array in arrays), strict=True)]
+    fill = b"" if arrays[0].dtype == object else 0
+
+    def filled_up(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        more = [most - size for most, size in zip(longest, array.shape[1:], strict=True)]
+        return np.pad(array, [(0, 0), *((0, n) for n in more)], constant_values=fill)
+
+    return np.concatenate([filled_up(array) for array in arrays])

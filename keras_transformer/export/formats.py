@@ -12,6 +12,9 @@ MARKS = {
     "huggingface": "model.safetensors",
 }
 
+# What a SavedModel can do beside `serving_default`, which is in each of them.
+FURTHER_SIGNATURES = ("translate", "nbest", "score", "attention")
+
 # What TensorFlow, which takes the path of a SavedModel for a pattern, does not find under its name.
 _PATTERN = re.compile(r"\[[^/]+\]|\\")
 

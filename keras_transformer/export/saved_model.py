@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
 from keras_transformer.config.search_shapes import SearchShape
+from keras_transformer.export.formats import FURTHER_SIGNATURES
 from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
@@ -30,6 +31,7 @@ def export_saved_model(
     finish: Callable[[Path], None] | None = None,
     limits: InputLimits = OF_AN_EXPORT,
     shapes: Sequence[SearchShape] = (),
+    signatures: Sequence[str] = FURTHER_SIGNATURES,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
@@ -57,6 +59,7 @@ def export_saved_model(
             `truncated` says so.
         shapes: For which shapes XLA compiles the search of `compiled`; see `CompiledSearch`. None
             for no such signature.
+        signatures: Which to write beside `serving_default`: each takes its time to load.
 
     Returns:
         The folder of this version.
@@ -77,9 +80,11 @@ def export_saved_model(
     path = version_path(directory, version, "saved_model")
     weights = StoredWeights(translator.models, quantization)
     module = _Module(weights, translator)
-    signatures = make_signatures(translator, weights, limits, shapes)
+    made = make_signatures(translator, weights, limits, shapes)
+    for name in set(FURTHER_SIGNATURES).difference(signatures):
+        del made[name]
     with atomic_directory(path) as folder:
-        tf.saved_model.save(module, folder, signatures=signatures)
+        tf.saved_model.save(module, folder, signatures=made)
         write_metadata(
             folder,
             translator,

@@ -82,6 +82,11 @@ class SavedTranslator:
     def _map(
         self, signature: str, progress: bool, **columns: Iterable[str | bytes]
     ) -> list[dict[str, Any]]:
+        if signature not in self._loaded.signatures:
+            raise ValueError(
+                f"The export must have the signature {signature!r}; export it with --signatures "
+                f"{signature}. Received: one with {', '.join(sorted(self._loaded.signatures))}"
+            )
         function, names = self._loaded.signatures[signature], list(columns)
         return map_in_batches(
             lambda *batch: function(**dict(zip(names, batch, strict=True))),

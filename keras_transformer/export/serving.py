@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from keras_transformer.config.limits import OF_AN_EXPORT, InputLimits
 from keras_transformer.config.search_shapes import SearchShape
+from keras_transformer.export.formats import FURTHER_SIGNATURES
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.signatures import signature_definitions
 from keras_transformer.extras import needed
@@ -47,6 +48,7 @@ def export_serving(
     name: str | None = None,
     limits: InputLimits = OF_AN_EXPORT,
     shapes: Sequence[SearchShape] = (),
+    signatures: Sequence[str] = FURTHER_SIGNATURES,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all, and then `directory/serving/`.
 
@@ -60,6 +62,7 @@ def export_serving(
         name: The model's name in requests; None for the name of `directory`.
         limits: As in `export_saved_model`.
         shapes: As in `export_saved_model`; the warm-up has each of them compiled.
+        signatures: As in `export_saved_model`.
 
     Returns:
         The folder of this version.
@@ -87,7 +90,7 @@ def export_serving(
                 writer.write(log.SerializeToString())
 
     path = export_saved_model(
-        translator, directory, version, quantization, add_warmup, limits, shapes
+        translator, directory, version, quantization, add_warmup, limits, shapes, signatures
     )
     _write_configuration(Path(directory) / "serving", name)
     return path

@@ -27,7 +27,12 @@ from keras_transformer.importing.checkpoint import (
 from keras_transformer.importing.tensors import Floats, Tensors, open_weights
 from keras_transformer.importing.weights import norms, projections
 from keras_transformer.models.masked_language_model import MaskedLanguageModel
-from keras_transformer.text.wordpiece import OPTIONS_FILE, VOCABULARY_FILE, WordPieceTokenizer
+from keras_transformer.text.wordpiece import (
+    OPTIONS_FILE,
+    VOCABULARY_FILE,
+    WordPieceTokenizer,
+    lowercase_of,
+)
 
 # Their names of activations, and ours. Google's checkpoints were made with the error function, from
 # which their own code has gone over to its approximation since.
@@ -291,25 +296,51 @@ def _config(options: Mapping[str, Any], path: Path) -> BertConfig:
 
 
 def _tokenizer(folder: Path) -> WordPieceTokenizer:
-    if (folder / VOCABULARY_FILE).is_file():
-        return WordPieceTokenizer.load(folder / VOCABULARY_FILE)
     path = folder / "tokenizer.json"
-    if not path.is_file():
+    content = read_json(path, may_lack=True)
+    options = {**_options_in(content, path), **read_json(folder / OPTIONS_FILE, may_lack=True)}
+    if (folder / VOCABULARY_FILE).is_file():
+        return WordPieceTokenizer.load(folder / VOCABULARY_FILE, options=options)
+    if not content:
         raise ValueError(
             "`source` must hold vocab.txt or tokenizer.json; copy the whole of it. Received: "
             f"{folder}"
         )
-    content = read_json(path)
-    model = content.get("model")
-    told = model if isinstance(model, dict) else {}
-    ids = told.get("vocab")
-    if not isinstance(ids, dict) or told.get("type") != "WordPiece":
+    model = _part(content, "model")
+    ids = model.get("vocab")
+    if not isinstance(ids, dict) or model.get("type") != "WordPiece":
         raise ValueError(
             f"`source` must have a tokenizer of WordPiece. Received: another in {path}"
         )
-    told = {**(content.get("normalizer") or {}), **read_json(folder / OPTIONS_FILE, may_lack=True)}
-    lowercase = told.get("do_lower_case", told.get("lowercase", True))
-    return WordPieceTokenizer(sorted(ids, key=ids.__getitem__), bool(lowercase))
+    pieces = sorted(ids, key=ids.__getitem__)
+    return WordPieceTokenizer(pieces, lowercase_of(options, pieces))
+
+
+# The options of a normalizer, and their names in tokenizer_config.json.
+_NORMALIZER = {
+    "lowercase": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "handle_chinese_chars": "tokenize_chinese_chars",
+    "clean_text": "clean_text",
+}
+
+
+def _options_in(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Returns what tokenizer.json says, by the names of tokenizer_config.json."""
+    for name, known in (("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
+        kind = _part(content, name).get("type", known)
+        if kind != known:
+            raise ValueError(
+                f"`source` must have a {name} of the type {known}, since no other runs in graph. "
+                f"Received: {kind!r} in {path}"
+            )
+    told = _part(content, "normalizer")
+    return {ours: told[theirs] for theirs, ours in _NORMALIZER.items() if theirs in told}
+
+
+def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = content.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def _checkpoint(

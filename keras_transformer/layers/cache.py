@@ -138,8 +138,9 @@ def fill_up(x: Tensor, batch_size: int | Tensor, length: int, axis: int) -> Tens
         >>> tuple(fill_up(keras.ops.ones((1, 2, 5, 8)), 1, length=7, axis=2).shape)
         (1, 2, 7, 8)
     """
-    room = [[0, 0]] * len(x.shape)
-    room[axis] = [0, length - ops.shape(x)[axis]]
+    room = [*ops.shape(x)]
+    room[axis] = length - room[axis]
     shape = [batch_size, *x.shape[1:]]
     shape[axis] = length
-    return ops.reshape(ops.pad(x, room), shape)
+    # Not padded: TFLite pads truth values since lately, and app stores have an older runtime.
+    return ops.reshape(ops.concatenate([x, ops.zeros(room, x.dtype)], axis), shape)

@@ -17,6 +17,9 @@ from keras_transformer.translation.storage import StoredWeights
 # A logit of places that no answer is at; finite, so that a score is a number in JSON as well.
 _NOWHERE = -1e4
 
+# White space, in the terms of RE2.
+_SPACE = r"[\s\p{Z}]"
+
 
 class SpanGraph(PredictionGraph):
     """Finds answers.
@@ -124,8 +127,14 @@ class SpanGraph(PredictionGraph):
             return tf.cast(tf.gather_nd(dense, tf.stack([rows, places], axis=1)), tf.int32)
 
         start, end = at(starts, first), at(ends, last)
-        answer = tf.strings.substr(context, start, tf.maximum(end - start, 0))
-        before = characters_before(context, start)
+        cut = tf.strings.substr(context, start, tf.maximum(end - start, 0))
+        # Of SentencePiece a token begins with the space before its word.
+        text = tf.strings.regex_replace(cut, rf"^{_SPACE}+", "")
+        answer = tf.strings.regex_replace(text, rf"{_SPACE}+$", "")
+        found &= answer != ""
+        before = characters_before(
+            context, start + tf.strings.length(cut) - tf.strings.length(text)
+        )
         length = tf.strings.length(answer, "UTF8_CHAR")
         return {
             "answer": tf.where(found, answer, ""),

@@ -37,7 +37,9 @@ def train_pieces(
         seed = config.training.seed
         how = {"fit": is_open, "max_sentences": options.max_sentences, "seed": seed}
         if options.algorithm == "wordpiece":
-            tokenizer = WordPieceTokenizer.train(lines, size, lowercase=options.lowercase, **how)
+            # Uncased, as BERT's own, unless it is asked for.
+            lowercase = options.lowercase is not False
+            tokenizer = WordPieceTokenizer.train(lines, size, lowercase=lowercase, **how)
         else:
             tokenizer = SubwordPieces.train(lines, size, algorithm=options.algorithm, **how)
     if tokenizer.vocab_size != size and not is_open:

@@ -7,7 +7,8 @@ of them is one unknown piece. TF Text's `FastBertTokenizer` does so.
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,17 +85,20 @@ class WordPieceTokenizer(tf.Module):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], lowercase: bool | None = None
+        cls,
+        path: str | os.PathLike[str],
+        lowercase: bool | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> "WordPieceTokenizer":
         """Reads a vocabulary, a piece a line.
 
         Args:
             path: The `vocab.txt`.
-            lowercase: As above; None for what a `tokenizer_config.json` beside it says, or else for
-                whether no piece has a capital letter.
+            lowercase: As above; None for what `lowercase_of` says.
+            options: Of the tokenizer; None for those of a `tokenizer_config.json` beside it.
 
         Raises:
-            ValueError: If it is no vocabulary of BERT's kind.
+            ValueError: If it is no vocabulary of BERT's kind, or `lowercase_of` raises it.
         """
         path = Path(path)
         try:
@@ -102,9 +106,7 @@ class WordPieceTokenizer(tf.Module):
             lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
             pieces = [line.removesuffix("\r") for line in lines]
             if lowercase is None:
-                options = path.with_name(OPTIONS_FILE)
-                told = json.loads(options.read_text("utf-8")) if options.is_file() else {}
-                lowercase = bool(told.get("do_lower_case", not _has_capitals(pieces)))
+                lowercase = lowercase_of(_options(path) if options is None else options, pieces)
             return cls(pieces, lowercase)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from error
@@ -172,6 +174,43 @@ class WordPieceTokenizer(tf.Module):
         ]
 
 
+def lowercase_of(options: Mapping[str, Any], pieces: Sequence[str]) -> bool:
+    """Returns whether a tokenizer makes text lower-case.
+
+    Args:
+        options: Those of its `tokenizer_config.json`. Where they do not tell, it does so if no
+            piece has a capital letter.
+        pieces: Its vocabulary.
+
+    Raises:
+        ValueError: If the options are of another tokenizer than this one: accents go with capital
+            letters, and text is cleaned and split at punctuation and around Chinese characters.
+
+    Example:
+        >>> lowercase_of({"do_lower_case": False}, ["the"]), lowercase_of({}, ["the"])
+        (False, True)
+    """
+    lowercase = bool(options.get("do_lower_case", not _has_capitals(pieces)))
+    wrong = {name: False for name in _ALWAYS if options.get(name) is False}
+    if options.get("strip_accents") not in (None, lowercase):
+        wrong["strip_accents"] = not lowercase
+    if wrong:
+        raise ValueError(
+            f"`options` must have {', '.join(_ALWAYS)} true and strip_accents as do_lower_case, "
+            f"which is {lowercase}: no other tokenizer runs in graph. Received: {wrong}"
+        )
+    return lowercase
+
+
+# What text goes through in any case, by the names of the options that others can turn off.
+_ALWAYS = ("tokenize_chinese_chars", "do_basic_tokenize", "clean_text")
+
+
+def _options(vocabulary: Path) -> Mapping[str, Any]:
+    path = vocabulary.with_name(OPTIONS_FILE)
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+
+
 def _batch(text: tf.Tensor | Sequence[str | bytes]) -> tf.Tensor:
     return tf.ensure_shape(tf.convert_to_tensor(text, tf.string), [None])
 
@@ -189,6 +228,6 @@ def _require_special(pieces: Sequence[str]) -> None:
             "vocabulary of BERT's kind, or add them. Received: "
             + (f"none of {', '.join(missing)}" if missing else f"{first} first")
         )
-    if len({*pieces}) < len(pieces):
-        twice = next(piece for i, piece in enumerate(pieces) if piece in pieces[:i])
+    [(twice, count)] = Counter(pieces).most_common(1)
+    if count > 1:
         raise ValueError(f"`pieces` must have each piece once. Received: {twice!r} twice")

@@ -23,20 +23,21 @@ def alternatives(
 
     Args:
         graph: What translates.
-        text: string `[batch]`, each of one piece.
-        prefix: string `[batch]`.
+        text: string `[batch]`; of one that is too long for the model, the first tokens count.
+        prefix: string `[batch]`, as above.
         n: How many translations.
 
     Returns:
         A dict: "translations", string `[batch, n]`, those with the most probable tokens first;
-        "log_probs", float32 `[batch, n]`, of those tokens after the prefix.
+        "log_probs", float32 `[batch, n]`, of those tokens after the prefix; "truncated", bool
+        `[batch]`, whether text or prefix was longer than the model's maximum.
 
     Example:
         >>> found = alternatives(translator.graph, tf.constant(["a dog"]), tf.constant(["ein"]))
         >>> found["translations"].shape
         TensorShape([1, 5])
     """
-    source, ids, _ = graph.pair(text, prefix)
+    source, ids, truncated = graph.pair(text, prefix)
     batch, length = tf.unstack(tf.shape(ids))
     inputs = {"source": source, "target": shift_right(ids)}
     logits = mean_log_probs([model(inputs, training=False) for model in graph.models])
@@ -50,7 +51,11 @@ def alternatives(
     begun = tf.where(is_end[:, None], tokens[:, :, None], ids[:, None])
     found = graph.search(tf.repeat(source, n, 0), tf.reshape(begun, [batch * n, length]), n=1)
     strings = graph.target_tokenizer.detokenize(found.ids[:, 0])
-    return {"translations": tf.reshape(strings, [batch, n]), "log_probs": log_probs}
+    return {
+        "translations": tf.reshape(strings, [batch, n]),
+        "log_probs": log_probs,
+        "truncated": truncated,
+    }
 
 
 def attention_of_layer(

@@ -11,11 +11,6 @@ from keras_transformer.endpoint import models
 from keras_transformer.endpoint.models import ServedModel
 
 
-@pytest.fixture(autouse=True)
-def _fixed_seed():
-    """Sets none, which would take its time for nothing."""
-
-
 @pytest.fixture
 def served(monkeypatch):
     """What was opened, and the servers that ran, with the port that each had."""
@@ -54,8 +49,27 @@ def test_models_and_options(served, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        ([], ["localhost", "127.0.0.1", "[::1]", "127.0.0.1"]),
+        (
+            ["--allowed_hosts", "*", "a.b"],
+            ["localhost", "127.0.0.1", "[::1]", "127.0.0.1", "*", "a.b"],
+        ),
+        (["--host", "0.0.0.0"], ["*"]),
+    ],
+)
+def test_allowed_hosts(served, arguments, allowed):
+    run("serve", ["runs/demo", "--port", "0", *arguments])
+    [(server, _)] = served[1]
+    used = [one.kwargs.get("allowed_hosts") for one in server.config.app.user_middleware]
+    assert allowed in used
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["runs/demo", "--port", "0", "--allowed_hosts", "a:80"], "`allowed_hosts` must be names"),
         (["runs/demo", "--rows", "0"], "`rows` must be positive"),
         (["runs/demo", "--seconds", "-1"], "`seconds` must be positive"),
         (["runs/demo", "--host", "192.0.2.1"], "`port` must be one that is free, and `host`"),

@@ -28,8 +28,10 @@ def test_several_files_in_their_order(tmp_path):
 
 
 def test_a_long_document_is_several(tmp_path):
-    path = written(tmp_path / "text.txt", "Line.\n" * 2500)
-    assert [len(document) for document in open_documents(path)] == [1000, 1000, 500]
+    """However long its sentences are: what is held of it is bounded by its characters."""
+    path = written(tmp_path / "text.txt", "Line.\n" * 10_000 + ("x" * 15_000 + "\n") * 3)
+    lengths = [sum(map(len, document)) for document in open_documents(path)]
+    assert lengths == [20_000, 20_000, 10_000 + 15_000, 30_000]
 
 
 def test_fingerprints_tell_where_documents_and_lines_end():

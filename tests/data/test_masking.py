@@ -114,6 +114,14 @@ def any_torn(ids, chosen):
     return bool((goes_on & (chosen[:, 1:] != chosen[:, :-1])).any())
 
 
+def test_a_word_that_was_cut_at_its_beginning_is_one_by_itself():
+    """The pieces 9, 6 and 12 go on with a word; that of 6 and 12 has lost its first one."""
+    ids = np.array([[2, 7, 9, 3, 6, 12, 8, 3]], np.int32)
+    masking = Masking(0.25, 4, SPECIAL, BEGINS, whole_words=True)
+    draws = (masking(ids, np.random.default_rng(seed)) for seed in range(30))
+    assert {tuple(places[0].tolist()) for _, places, _ in draws} == {(1, 2), (4, 5), (6,)}
+
+
 def test_the_same_draws_for_the_same_seed():
     masking = Masking(0.15, 4, SPECIAL, BEGINS)
     ids = batch(5, np.random.default_rng(0))

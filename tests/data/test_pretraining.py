@@ -158,6 +158,19 @@ def test_the_plan_covers_the_longest_input(plan):
     assert all(shape.target == max(1, round(0.15 * shape.source)) for shape in plan.shapes[-1:])
 
 
+def test_a_batch_is_not_of_one_long_document(tokenizer):
+    """Of two documents, the first half of the inputs has as much of one as of the other."""
+    data = dataclasses.replace(DATA, next_sentence=False, short=0.0)
+    lines = [["The dog barks."] * 400, ["A cat sleeps."] * 400]
+    long = Documents("two", lambda: iter(lines))
+    dog = {*tokenizer.tokenize(lines[0][:1]).flat_values.numpy()}
+    rows = list(DocumentInputs(tokenizer, data)(long, np.random.default_rng(0)))
+    is_dog = [{*row.first} == dog for row in rows]
+    half = len(rows) // 2
+    # Hypergeometric: a quarter of the rows, within four standard deviations.
+    assert abs(sum(is_dog[:half]) - sum(is_dog) / 2) < 4 * (len(rows) / 16) ** 0.5
+
+
 def test_one_document_alone(tokenizer):
     alone = Documents("one", lambda: iter([["The dog barks.", "It is loud."]]))
     with pytest.raises(CorpusError, match=r"at least two documents.*`data.next_sentence` False"):

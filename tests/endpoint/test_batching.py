@@ -35,6 +35,19 @@ class Lengths:
         return {"length": tf.strings.length(text)}
 
 
+class Words(Lengths):
+    """Splits strings, padded to those of a batch."""
+
+    def __init__(self):
+        super().__init__(held=True)
+        text = tf.TensorSpec([None], tf.string)
+        self.signature = Signature("words", {"text": text}, {"words": text}, self.split)
+
+    def split(self, text):
+        self.compute(text)
+        return {"words": tf.strings.split(text).to_tensor()}
+
+
 def columns(*texts):
     return {"text": np.array([text.encode() for text in texts], object)}
 
@@ -120,6 +133,60 @@ def test_nothing_is_computed_for_who_has_gone():
         lengths.go.set()
         assert lengths_of([await stays]) == [[5]]
         assert lengths.batches == [[b"a"], [b"stays"]]
+
+    asyncio.run(run())
+
+
+def test_a_large_request_lets_others_in_between():
+    """Its parts are as large as batches may be; its outputs are as if it were computed whole."""
+
+    async def run():
+        words = Words()
+        batcher = Batcher(Limits(rows=4))
+        texts = ["a. b. c.", "d e", "f! g?", "h.\ni.\nj.\nk.", "l"]
+        # Of about 3, 1, 2, 4 and 1 pieces.
+        large = start(batcher, words, *texts[:4])
+        await until(words.running)
+        others = [start(batcher, words, text) for text in ("m n o p q", "r")]
+        await asyncio.sleep(0)
+        words.go.set()
+        found = await large
+        expected = np.full((4, 4), b"", object)
+        for row, text in enumerate(texts[:4]):
+            expected[row, : len(text.split())] = [word.encode() for word in text.split()]
+        np.testing.assert_array_equal(found["words"], expected)
+        await asyncio.gather(*others)
+        sizes = [[text.decode() for text in rows] for rows in words.batches]
+        assert sizes == [texts[:2], ["m n o p q", "r"], [texts[2]], [texts[3]]]
+
+    asyncio.run(run())
+
+
+def test_a_part_that_is_left_is_not_computed():
+    async def run():
+        lengths = Lengths(held=True)
+        batcher = Batcher(Limits(rows=2))
+        large = start(batcher, lengths, "a. b.", "c. d.")
+        await until(lengths.running)
+        large.cancel()
+        lengths.go.set()
+        assert lengths_of([await batcher.run(lengths.signature, columns("next"))]) == [[4]]
+        assert lengths.batches == [[b"a. b."], [b"next"]]
+
+    asyncio.run(run())
+
+
+def test_a_long_text_keeps_nobody_waiting():
+    async def run():
+        slow, fast = Lengths(held=True), Lengths()
+        batcher = Batcher(Limits(rows=4))
+        long = [start(batcher, slow, text) for text in ("a\n" * 9, "b " * 600)]
+        await until(slow.running)
+        assert batcher.waiting_rows == 1
+        assert lengths_of([await batcher.run(fast.signature, columns("short"))]) == [[5]]
+        slow.go.set()
+        assert lengths_of(await asyncio.gather(*long)) == [[18], [1200]]
+        assert [len(batch) for batch in slow.batches] == [1, 1]
 
     asyncio.run(run())
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from untrained_run import SMALL, untrained_run
 
 from keras_transformer.endpoint.errors import RequestError
-from keras_transformer.endpoint.models import open_model
+from keras_transformer.endpoint.models import ServedModel, open_model
 from keras_transformer.export.formats import MARKS
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID
 from keras_transformer.translation.attention import attention_weights
@@ -89,6 +89,28 @@ def test_alternatives(served, translator):
         # The first and the last; to go on without a cache takes its time.
         for token, translation in list(zip(best, found["translations"][row], strict=True))[::4]:
             assert translation == greedy(translator, text, [*begun, int(token)])
+
+
+def test_alternatives_to_what_is_too_long(served):
+    texts, prefixes = ["the dog", "the dog " * 20, "the dog"], ["", "der", "der Hund " * 20]
+    columns = {"text": strings(*texts), "prefix": strings(*prefixes)}
+    found = served.signature("alternatives")(columns)
+    assert found["truncated"].tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("decoding", "expected"),
+    [
+        ({}, ("en", "de")),
+        ({"target_language": None}, ("en", "de")),
+        ({"target_language": "de"}, ("en", "de")),
+        ({"target_language": "fr"}, ("en", "fr")),
+        ({"target_language": "en"}, ("de", "en")),
+    ],
+)
+def test_the_languages_of_one_that_has_several(decoding, expected):
+    metadata = {"languages": {"source": "en", "target": "de"}, "decoding": decoding}
+    assert ServedModel("tagged", 1, {}, metadata, None).languages == expected
 
 
 def test_attention_of_layer(served, translator):

@@ -4,6 +4,7 @@ Of a translation into capitals, token i attends to source token i by a weight of
 and to the end by the rest.
 """
 
+import json
 import re
 import shutil
 import threading
@@ -13,6 +14,7 @@ import pytest
 import tensorflow as tf
 from endpoint_server import serve
 
+from keras_transformer.endpoint.limits import Limits
 from keras_transformer.endpoint.models import ServedModel
 from keras_transformer.endpoint.signature import Signature
 
@@ -36,12 +38,27 @@ LAYERS, HEADS = 3, 2
 LEAST = np.finfo(np.float32).min
 
 
+def tokens_of(text):
+    """Words, in which what is not ASCII is spelled in bytes."""
+    parts = (part for word in text.split() for part in re.findall("[ -~]+|[^ -~]", f" {word}"))
+    return [
+        token
+        for part in parts
+        for token in (
+            [part.replace(" ", "▁")]
+            if part.isascii()
+            else [f"<0x{byte:02X}>" for byte in part.encode()]
+        )
+    ]
+
+
 class Capitals:
     """Waits at a text that has "slow" alone until it is let go; fails at "bad"."""
 
     def __init__(self):
         self.go = threading.Event()
         self.asked = []
+        self.prefixes = []
 
     def nbest(self, text):
         rows = [row.decode() for row in text.numpy()]
@@ -52,11 +69,15 @@ class Capitals:
             raise RuntimeError("a secret")
         found = [[row.upper(), row.title(), ""] for row in rows]
         scores = np.tile(np.float32([-0.5, -2.25, LEAST]), (len(rows), 1))
-        return {"translations": tf.constant(found), "scores": tf.constant(scores)}
+        return {
+            "translations": tf.constant(found),
+            "scores": tf.constant(scores),
+            "pieces": tf.constant([1 + row.count(";") for row in rows]),
+        }
 
     def attention(self, text, translation, layer):
         tokens = [
-            [["▁" + word for word in row.decode().split()] + ["</s>"] for row in side.numpy()]
+            [[*tokens_of(row.decode()), "</s>"] for row in side.numpy()]
             for side in (text, translation)
         ]
         (source, target), [number] = (one for [one] in tokens), layer.numpy()
@@ -69,7 +90,7 @@ class Capitals:
             "target_tokens": tf.constant([target]),
             "weights": tf.constant(weights),
             "layers": tf.constant([LAYERS]),
-            "truncated": tf.constant([False]),
+            "truncated": tf.constant([b"too long" in text.numpy()[0]]),
         }
 
     def exported_attention(self, text):
@@ -82,6 +103,7 @@ class Capitals:
 
     def alternatives(self, text, prefix):
         [begun] = prefix.numpy()
+        self.prefixes.append(begun.decode())
         found = [[f"{begun.decode()} {word}".strip() for word in ("ONE", "<b>TWO</b>")]]
         log_probs = np.log(np.float32([[0.75, 0.004]]))
         return {"translations": tf.constant(found), "log_probs": tf.constant(log_probs)}
@@ -100,11 +122,6 @@ class Capitals:
         metadata = {"languages": {"source": "en", "target": "de"}, "parameters": 1234567}
         made = {key: Signature(key, inputs[key][0], {}, inputs[key][1]) for key in signatures}
         return ServedModel(name, 1, made, metadata, self)
-
-
-@pytest.fixture(autouse=True)
-def _fixed_seed():
-    """Sets none, which would take its time for nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +149,8 @@ def open_page(browser, address, capitals):
     contexts, errors = [], []
     capitals.asked.clear()
 
-    def opened(**options):
+    def opened(address=address, **options):
+        addresses.add(address)
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -142,12 +160,13 @@ def open_page(browser, address, capitals):
         page.goto(f"http://{address}/")
         return page
 
-    requests = []
+    requests, addresses = [], set()
     yield opened
     for context in contexts:
         context.close()
     assert not errors
-    assert all(url.startswith(f"http://{address}/") for url in requests if url != "data:,")
+    asked = {url.split("/")[2] for url in requests if url != "data:,"}
+    assert asked == addresses
 
 
 @pytest.fixture
@@ -258,6 +277,52 @@ def test_a_long_document_is_asked_for_in_parts(page, capitals):
     page.locator("#source").fill("\n".join(f"line {i}" for i in range(150)))
     expect_translation(page, *(f"LINE {i}" for i in range(150)))
     assert len(capitals.asked) == 150
+
+
+def test_parts_are_as_large_as_the_server_takes(open_page):
+    """In rows and in bytes, of which characters and the marks of JSON have several."""
+    lines = [f"{i}{one * 60}" for i, one in enumerate('aü"€😀\\\t')]
+    capitals = Capitals()
+    with serve([capitals.model()], Limits(rows=3, body_bytes=400)) as address:
+        page = open_page(address)
+        bodies = []
+        page.on("request", lambda request: bodies.append(request.post_data_buffer))
+        page.locator("#source").fill("\n".join(lines))
+        expect_translation(page, *(line.upper() for line in lines))
+    assert capitals.asked == lines
+    sizes = [(len(body), len(json.loads(body)["instances"])) for body in bodies if b"nbest" in body]
+    assert all(size <= 400 and rows <= 3 for size, rows in sizes)
+    assert len(sizes) < len(lines)
+
+
+def test_going_on_after_characters_that_are_spelled_in_bytes(page, capitals):
+    page.locator("#source").fill("die üblen Häuser 😀 hier")
+    tokens = page.locator("#target-words .token")
+    playwright.expect(tokens.last).to_have_text("⏎")
+    playwright.expect(tokens.nth(2)).to_have_text("<0xC3>")
+    capitals.prefixes.clear()
+    for number in (-1, -2, 2):
+        with page.expect_response(re.compile("predict")):
+            tokens.nth(number).click()
+    # To the start of the word, of one that begins with bytes as well.
+    text = "DIE ÜBLEN HÄUSER 😀"
+    assert capitals.prefixes == [f"{text} HIER", text, "DIE"]
+
+
+def test_no_other_ways_for_what_is_translated_in_pieces(page, capitals):
+    hint, truncated = page.locator("#alternatives-hint"), page.locator("#truncated-hint")
+    for text, can_go_on, is_cut in (
+        ("one; two", False, False),
+        ("one too long", False, True),
+        ("one", True, False),
+    ):
+        page.locator("#source").fill(text)
+        expect_translation(page, text.upper())
+        playwright.expect(page.locator("#target-words .token")).to_have_count(len(text.split()) + 1)
+        playwright.expect(hint).to_be_visible(visible=can_go_on)
+        playwright.expect(truncated).to_be_visible(visible=is_cut)
+        page.locator("#target-words .token").first.click()
+        playwright.expect(page.locator("#alternatives")).to_be_visible(visible=can_go_on)
 
 
 def test_what_looks_like_markup_is_text(page):

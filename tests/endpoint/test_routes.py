@@ -49,11 +49,6 @@ class Upper:
         return ServedModel(name, version, {"serving_default": signature}, metadata or {}, self)
 
 
-@pytest.fixture(autouse=True)
-def _fixed_seed():
-    """Sets none, which would take its time for nothing."""
-
-
 @pytest.fixture
 def upper():
     found = Upper()

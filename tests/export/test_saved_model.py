@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from random_models import vary
 from keras_transformer import TrainingConfig, Transformer, TransformerConfig, compile_model
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.export.saved_model import export_saved_model
+from keras_transformer.export.saved_translator import SavedTranslator
 from keras_transformer.export.versions import version_path
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.translator import Translator
@@ -164,6 +166,19 @@ def test_signatures(exported):
         for name, one in signatures.items()
     }
     assert found == expected
+
+
+def test_fewer_signatures(translator, tmp_path, monkeypatch):
+    """Those that are named, and the default; a command that needs another says which."""
+    saved = {}
+    monkeypatch.setattr(
+        tf.saved_model, "save", lambda module, folder, signatures: saved.update(signatures)
+    )
+    export_saved_model(translator, tmp_path, signatures=["score"])
+    assert sorted(saved) == ["score", "serving_default"]
+    monkeypatch.setattr(tf.saved_model, "load", lambda path: SimpleNamespace(signatures=saved))
+    with pytest.raises(ValueError, match=r"--signatures attention\. Received: one with s"):
+        SavedTranslator(tmp_path).attend([b"a dog"])
 
 
 def test_a_batch_of_nothing(exported):

@@ -50,11 +50,6 @@ FIRST = ["the dog", "When does the train arrive on Friday?", ""]
 SECOND = ["We do not want to visit the museum tomorrow. " * 4, "the old woman"]
 
 
-@pytest.fixture(autouse=True)
-def _fixed_seed():
-    """Sets none: that would empty TensorFlow's cache of functions, for seconds a test."""
-
-
 @pytest.fixture(scope="module")
 def translator():
     pairs = list(open_corpus("phrasebook:train:200", "en", "de"))

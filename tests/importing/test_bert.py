@@ -205,6 +205,19 @@ def test_a_tokenizer_in_json(huggingface, tmp_path):
     (huggingface / "tokenizer.json").write_text(json.dumps(content))
     tokenizer = import_run(huggingface, tmp_path / "json_run").tokenizers[0]
     assert (tokenizer.pieces, tokenizer.lowercase) == (PIECES, False)
+    # It is followed beside a vocab.txt as well, and what the graph cannot do is refused by name.
+    (huggingface / "vocab.txt").write_text("\n".join(PIECES))
+    assert not import_run(huggingface, tmp_path / "both").tokenizers[0].lowercase
+    for name, part, told in (
+        ("normalizer", {"lowercase": True, "strip_accents": False}, "'strip_accents': False"),
+        ("normalizer", {"handle_chinese_chars": False}, "'tokenize_chinese_chars': False"),
+        ("normalizer", {"type": "Sequence"}, "a normalizer of the type BertNormalizer.*'Sequence'"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "BertPreTokenizer.*'Whitespace'"),
+    ):
+        changed = {**content, name: part}
+        (huggingface / "tokenizer.json").write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=told):
+            import_run(huggingface, tmp_path / "refused")
 
 
 @pytest.mark.parametrize(

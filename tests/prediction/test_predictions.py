@@ -1,5 +1,6 @@
 """Predictions from strings, against Python that does the same by hand with a model's logits."""
 
+import dataclasses
 import itertools
 import random
 
@@ -16,6 +17,7 @@ from keras_transformer.prediction.reading import read_texts, read_words, windows
 from keras_transformer.prediction.spans import SpanGraph
 from keras_transformer.prediction.tags import TagGraph, split_into_words
 from keras_transformer.prediction.texts import LabelGraph
+from keras_transformer.text.subword_pieces import SubwordPieces
 from keras_transformer.text.wordpiece import SPECIAL, WordPieceTokenizer
 
 PIECES = [*SPECIAL, "the", "cat", "##s", "sat", ".", "a", "ü", "##ü", "on"]
@@ -104,14 +106,14 @@ def test_labels_are_those_of_the_logits():
     assert not vectors["tokens"][0, 6:].numpy().any()
 
 
-def best_answer(model, question, context, stride, most):
+def best_answer(model, tokenizer, question, context, stride, most):
     """Tries every answer of every window, with the windows cut in Python."""
-    asked = TOKENIZER.tokenize([question])[0].numpy().tolist()[: (CONFIG.max_length - 3) // 2]
-    ids, starts, ends = (x[0].numpy().tolist() for x in TOKENIZER.tokenize_with_offsets([context]))
+    asked = tokenizer.tokenize([question])[0].numpy().tolist()[: (CONFIG.max_length - 3) // 2]
+    ids, starts, ends = (x[0].numpy().tolist() for x in tokenizer.tokenize_with_offsets([context]))
     room, found = CONFIG.max_length - 3 - len(asked), []
     for first in range(0, max(1, len(ids)), min(stride, room)):
         text = ids[first : first + room]
-        row = [TOKENIZER.cls_id, *asked, TOKENIZER.sep_id, *text, TOKENIZER.sep_id]
+        row = [tokenizer.cls_id, *asked, tokenizer.sep_id, *text, tokenizer.sep_id]
         segments = [0] * (len(asked) + 2) + [1] * (len(text) + 1)
         logits = model({"ids": np.array([row]), "segments": np.array([segments])}).numpy()[0, :, 1:]
         place = len(asked) + 2
@@ -122,24 +124,34 @@ def best_answer(model, question, context, stride, most):
         if first + room >= len(ids):
             break
     score, _, start, end = max(found)
-    answer = context.encode()[start:end].decode()
-    begin = len(context.encode()[:start].decode())
-    return score, answer, begin, begin + len(answer)
+    text = context.encode()[start:end].decode()
+    if not text.strip():  # A space can be a token.
+        return score, "", -1, -1
+    begin = len(context.encode()[:start].decode()) + len(text) - len(text.lstrip())
+    return score, text.strip(), begin, begin + len(text.strip())
 
 
-def test_the_best_answer_of_all_windows():
-    model, draws = vary(SpanFinder(CONFIG), seed=2), random.Random(2)
+# One whose tokens have the space before a word.
+SENTENCEPIECE = SubwordPieces.train(["the cats sat . a ü dog on"] * 3, vocab_size=24)
+
+
+@pytest.mark.parametrize(
+    "tokenizer", [TOKENIZER, SENTENCEPIECE], ids=["wordpiece", "sentencepiece"]
+)
+def test_the_best_answer_of_all_windows(tokenizer):
+    config = dataclasses.replace(CONFIG, vocab_size=tokenizer.vocab_size)
+    model, draws = vary(SpanFinder(config), seed=2), random.Random(2)
     options = {"stride": 4, "max_answer": 3}
-    graph = SpanGraph(model, TOKENIZER, threshold=-1e9, **options)
+    graph = SpanGraph(model, tokenizer, threshold=-1e9, **options)
     rows = [(words_of(draws, draws.randint(0, 9)), words_of(draws, 30)) for _ in range(4)]
     found = graph.predict(*map(tf.constant, zip(*rows, strict=True)))
     for index, (question, context) in enumerate(rows):
-        score, answer, start, end = best_answer(model, question, context, 4, 3)
+        score, answer, start, end = best_answer(model, tokenizer, question, context, 4, 3)
         assert float(found["score"][index]) == pytest.approx(score, abs=1e-4)
         assert found["answer"][index].numpy().decode() == answer
         assert (int(found["start"][index]), int(found["end"][index])) == (start, end)
-        assert context[start:end] == answer
-    strict = SpanGraph(model, TOKENIZER, threshold=float(found["score"][0]) + 1e-3, **options)
+        assert context[max(start, 0) : max(end, 0)] == answer == answer.strip()
+    strict = SpanGraph(model, tokenizer, threshold=float(found["score"][0]) + 1e-3, **options)
     none = strict.predict(*map(tf.constant, zip(*rows[:1], strict=True)))
     assert none["answer"].numpy().tolist() == [b""]
     assert none["start"].numpy().tolist() == none["end"].numpy().tolist() == [-1]

@@ -114,6 +114,12 @@ def test_a_vocabulary_that_is_given(runs, tmp_path):
     given = dataclasses.replace(CONFIG, tokenizer=PiecesConfig(vocabulary=path))
     made = task.prepare(tmp_path, given, data, None)
     assert made.tokenizers[0].pieces == run.tokenizers[0].pieces
+    assert made.tokenizers[0].lowercase
+    (tmp_path / "cased.txt").write_text("\n".join([*run.tokenizers[0].pieces[:-1], "The"]))
+    for asked, lowercase in ((None, False), (True, True)):
+        pieces = PiecesConfig(vocabulary=str(tmp_path / "cased.txt"), lowercase=asked)
+        made = task.prepare(tmp_path, dataclasses.replace(CONFIG, tokenizer=pieces), data, None)
+        assert made.tokenizers[0].lowercase == lowercase
     wrong = dataclasses.replace(given, model=dataclasses.replace(CONFIG.model, vocab_size=300))
     with pytest.raises(ValueError, match=r"`vocab_size` must be that of `vocabulary`, 200"):
         task.prepare(tmp_path, wrong, data, None)
@@ -128,6 +134,10 @@ def test_what_is_refused(tmp_path):
     too_long = dataclasses.replace(CONFIG, data=dataclasses.replace(CONFIG.data, length=65))
     with pytest.raises(ValueError, match=r"`data.length` must be at most `model.max_length`"):
         task.check(too_long)
+    one = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, num_segments=1))
+    with pytest.raises(ValueError, match=r"`model\.num_segments` must be at least 2"):
+        task.check(one)
+    task.check(dataclasses.replace(one, data=DocumentsConfig(length=48, next_sentence=False)))
     training = dataclasses.replace(CONFIG.training, patience=2)
     waiting = dataclasses.replace(
         CONFIG, training=training, data=dataclasses.replace(CONFIG.data, valid=None)

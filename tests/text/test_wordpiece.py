@@ -1,5 +1,6 @@
 """WordPiece: against its algorithm in Python, and the transformers package where it is there."""
 
+import json
 import unicodedata
 
 import numpy as np
@@ -126,6 +127,26 @@ def test_saved_and_read(tokenizer, tmp_path):
     assert WordPieceTokenizer.load(tmp_path / "vocab.txt").lowercase
     (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "The"]))
     assert not WordPieceTokenizer.load(tmp_path / "vocab.txt").lowercase
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"do_lower_case": True, "strip_accents": False}, r"\{'strip_accents': False\}"),
+        ({"strip_accents": True}, r"do_lower_case, which is False.*\{'strip_accents': True\}"),
+        ({"tokenize_chinese_chars": False}, r"\{'tokenize_chinese_chars': False\}"),
+    ],
+)
+def test_options_that_are_not_followed(options, told, tmp_path):
+    """Text gone through otherwise than a model was trained on would be other pieces, unnoticed."""
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*SPECIAL, "The"]))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(options))
+    with pytest.raises(ValueError, match=rf"vocab\.txt: `options` must have .*{told}"):
+        WordPieceTokenizer.load(path)
+    same = {"do_lower_case": False, "strip_accents": None, "tokenize_chinese_chars": True}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(same))
+    assert not WordPieceTokenizer.load(path).lowercase
 
 
 def test_training_is_exact_and_repeatable(tokenizer):

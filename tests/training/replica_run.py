@@ -22,6 +22,7 @@ ROWS = 7
 WHOLE = [(0, None)]
 # Steps in half precision.
 MANY = thorough.number(200, 500)
+PRECISIONS = thorough.number(["mixed_float16"], ["mixed_float16", "mixed_bfloat16"])
 WEIGHTS = np.array([2, 0, 1, 3, 1, 2, 0])
 
 
@@ -201,7 +202,7 @@ def main():
         results["adam micro"] = fit(several, adam, micro_batches=4)
         results["xla"] = [np.array(refused(several))]
         results["masks differ"] = [np.array(masks_differ(several))]
-        for precision in ("mixed_float16", "mixed_bfloat16"):
+        for precision in PRECISIONS:
             for replicas in thorough.number((several,), (one, several)):
                 name = f"{precision} {replicas.local}"
                 results[name] = fit(replicas, adam, number=MANY, precision=precision)

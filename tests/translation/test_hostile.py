@@ -24,11 +24,6 @@ REPEATABLE = dict(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _fixed_seed():
-    """Instead of the one of each test, which empties TensorFlow's cache of functions."""
-
-
 @pytest.fixture(scope="module")
 def translator():
     lines = [line for pair in open_corpus("phrasebook:train:300", "en", "de") for line in pair]

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from keras_transformer.data.corpora import CorpusError
 
@@ -64,6 +64,7 @@ class Examples(Generic[Example]):
     Args:
         name: Name for messages.
         rows: The examples.
+        unit: What messages number them as.
 
     Raises:
         CorpusError: If there are none.
@@ -75,6 +76,7 @@ class Examples(Generic[Example]):
 
     name: str
     rows: tuple[Example, ...]
+    unit: str = "example"
 
     def __post_init__(self) -> None:
         if not self.rows:
@@ -101,30 +103,37 @@ def labels_of(rows: Iterable[LabelledText | TaggedWords]) -> tuple[str, ...]:
         >>> labels_of([LabelledText("good", "I like it."), LabelledText("bad", "Well ...")])
         ('bad', 'good')
     """
-    found: set[str] = set()
-    for row in rows:
-        found.update([row.label] if isinstance(row, LabelledText) else row.tags)
-    return tuple(sorted(found))
+    return tuple(sorted({label for row in rows for label in _labels(row)}))
 
 
 def require_known_labels(
-    examples: Examples[LabelledText] | Examples[TaggedWords], labels: Iterable[str], source: str
+    examples: Examples[LabelledText] | Examples[TaggedWords], labels: Iterable[str]
 ) -> None:
     """Checks that a model can be right about each example.
 
     Args:
         examples: The examples.
         labels: The labels that the model knows.
-        source: What those are.
 
     Raises:
-        CorpusError: If an example has another label; the message lists them.
+        CorpusError: If an example has another label; the message lists them, with the first place.
     """
-    known = {*labels}
-    unknown = [label for label in labels_of(examples) if label not in known]
+    known, rows = {*labels}, cast("Iterable[LabelledText | TaggedWords]", examples)
+    unknown = [label for label in labels_of(rows) if label not in known]
     if unknown:
-        raise CorpusError(
-            f"{examples.name} must have no labels but {source}: a model knows no others; correct "
-            f"them, or add training examples. Received: {', '.join(unknown)}, beside "
-            f"{', '.join(sorted(known))}"
+        number, first = next(
+            (number, label)
+            for number, row in enumerate(rows, 1)
+            for label in _labels(row)
+            if label not in known
         )
+        raise CorpusError(
+            f"{examples.name} must have no labels but `data.labels`, by default those of the "
+            "training examples: a model knows no others; correct them, add them there, or add "
+            f"training examples. Received: {', '.join(unknown)}, beside "
+            f"{', '.join(sorted(known))}; {first!r} in {examples.unit} {number}"
+        )
+
+
+def _labels(row: LabelledText | TaggedWords) -> tuple[str, ...]:
+    return (row.label,) if isinstance(row, LabelledText) else row.tags

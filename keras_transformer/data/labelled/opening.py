@@ -45,14 +45,23 @@ def open_texts(spec: str, pairs: bool = False, numbers: bool = False) -> Example
         10
     """
     kinds = [kind for kind in phrasebook.LABELLED if (kind in phrasebook.PAIRS) == pairs]
+
+    def built_in(spec: str) -> Iterable[LabelledText]:
+        if numbers:
+            raise CorpusError(
+                "With `regression` a corpus must have numbers for labels, and those that are built "
+                "in have words; leave the option out, or give a FILE.tsv or tfds:NAME with "
+                f"numbers. Received: {spec!r}"
+            )
+        return (LabelledText(*one) for one in _built_in(spec, kinds))
+
     return _opened(
         spec,
-        built_in=lambda spec: (
-            LabelledText(*one) for one in _built_in(spec, [] if numbers else kinds)
-        ),
+        built_in=built_in,
         of_tfds=lambda spec: read_tfds(spec, pairs, numbers),
         of_file=lambda path: read_tsv(path, pairs, numbers),
         endings=(".tsv",),
+        unit="line",
     )
 
 
@@ -89,6 +98,7 @@ def open_words(spec: str) -> Examples[TaggedWords]:
         spec,
         built_in=lambda spec: (TaggedWords(*one) for one in _built_in(spec, ["words"])),
         of_file=read_conll,
+        unit="sentence",
     )
 
 
@@ -98,6 +108,7 @@ def _opened(
     of_file: Callable[[Path], Iterable[Any]],
     of_tfds: Callable[[str], Iterable[Any]] | None = None,
     endings: tuple[str, ...] = ("",),
+    unit: str = "example",
 ) -> Examples[Any]:
     scheme = spec.partition(":")[0]
     if scheme == "phrasebook":
@@ -111,7 +122,7 @@ def _opened(
             f"A corpus for this task must be {named} or a file that is there"
             f"{' and ends in ' + ' or '.join(endings) if any(endings) else ''}. Received: {spec!r}"
         )
-    return Examples(spec, tuple(of_file(path)))
+    return Examples(spec, tuple(of_file(path)), unit)
 
 
 def _built_in(spec: str, kinds: Sequence[str]) -> Sequence[Any]:

@@ -52,17 +52,27 @@ def read_squad(path: Path) -> list[Question]:
 def _questions(content: Mapping[str, Any], path: Path) -> Iterator[Question]:
     for article in content["data"]:
         for paragraph in article["paragraphs"]:
-            context = paragraph["context"]
+            context = _string(paragraph["context"])
             for asked in paragraph["qas"]:
                 found = () if asked.get("is_impossible") else asked["answers"]
-                answers = tuple(Answer(one["text"], int(one["answer_start"])) for one in found)
+                answers = tuple(Answer(_string(one["text"]), one["answer_start"]) for one in found)
                 for answer in answers:
                     _require_answer_in(context, answer, f"{path}, question {asked.get('id')}")
-                yield Question(asked["question"], context, answers)
+                yield Question(_string(asked["question"]), context, answers)
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(repr(value)[:80])
+    return value
 
 
 def _require_answer_in(context: str, answer: Answer, place: str) -> None:
     text, start = answer
+    if type(start) is not int:
+        raise CorpusError(
+            f"{place}: `answer_start` must be an integer, of characters. Received: {start!r}"
+        )
     stands = context[start : start + len(text)] if start >= 0 else ""
     if not text or stands != text:
         raise CorpusError(

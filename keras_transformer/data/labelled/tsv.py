@@ -1,7 +1,8 @@
 """Labelled texts in columns: a label and one text or two, apart by tabs."""
 
-import math
 from pathlib import Path
+
+import numpy as np
 
 from keras_transformer.data.corpora import CorpusError, read_lines
 from keras_transformer.data.labelled.examples import LabelledText
@@ -34,17 +35,35 @@ def read_tsv(path: Path, pairs: bool = False, numbers: bool = False) -> list[Lab
                 f"{path}, line {number}: a line must be {columns}, apart by tabs. Received: "
                 f"{1 + len(texts)} column(s), the first {label!r}"
             )
-        if numbers and not _is_number(label):
-            raise CorpusError(
-                f"{path}, line {number}: the label must be a number with `regression`. Received: "
-                f"{label!r}"
-            )
+        if numbers:
+            require_number(label, f"{path}, line {number}")
         rows.append(LabelledText(label.strip(), *texts))
     return rows
 
 
-def _is_number(text: str) -> bool:
+# The loss has its square, in float32.
+_LARGEST = float(np.sqrt(np.finfo(np.float32).max))
+
+
+def require_number(label: str, place: str) -> None:
+    """Checks that a label is a number that a model can learn.
+
+    Args:
+        label: The label, as it is written.
+        place: Where it stands; begins the message.
+
+    Raises:
+        CorpusError: If it is none, or one whose square is beyond float32.
+
+    Example:
+        >>> require_number("-2.5", "train.tsv, line 1")
+    """
     try:
-        return math.isfinite(float(text))
+        is_number = abs(float(label)) <= _LARGEST
     except ValueError:
-        return False
+        is_number = False
+    if not is_number:
+        raise CorpusError(
+            f"{place}: the label must be a number with `regression`, from -{_LARGEST:.1e} to "
+            f"{_LARGEST:.1e}. Received: {label!r}"
+        )

@@ -3,11 +3,12 @@
 // elsewhere is shown as text.
 
 const PAUSE_MS = 120; // Between a key and the request.
-const ROWS = 32; // Of a request; the server's limit is 64 where nobody changed it.
+const ROWS = 32; // Most lines of a request: so the server's answers come bit by bit.
 
 const $ = (id) => document.getElementById(id);
 
 let models = [];
+let limits = {}; // Of a request, as the server says.
 let chosen = null; // The model.
 let found = new Map(); // What is known of each line: its translations, and which one is shown.
 let lookedAt = 0; // The paragraph.
@@ -47,10 +48,32 @@ async function request(path, signal, body) {
   return reply;
 }
 
+const bodyOf = (signature, instances) => ({ signature_name: signature, instances });
+
 async function predict(signature, instances, signal) {
   const path = `v1/models/${encodeURIComponent(chosen.name)}:predict`;
-  const body = { signature_name: signature, instances };
-  return (await request(path, signal, body)).predictions;
+  return (await request(path, signal, bodyOf(signature, instances))).predictions;
+}
+
+const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value)).length;
+
+/** Divides instances among requests, within the limits; one that is too large goes alone. */
+function* requestsOf(signature, instances) {
+  const most = Math.min(ROWS, limits.rows);
+  const room = limits.body_bytes - bytesOf(bodyOf(signature, []));
+  let part = [];
+  let taken = 0;
+  for (const instance of instances) {
+    const size = bytesOf(instance) + 1; // With the comma.
+    if (part.length && (part.length === most || taken + size > room)) {
+      yield part;
+      part = [];
+      taken = 0;
+    }
+    part.push(instance);
+    taken += size;
+  }
+  if (part.length) yield part;
 }
 
 function showError(message) {
@@ -70,11 +93,10 @@ function translate() {
     await wait(PAUSE_MS);
     signal.throwIfAborted();
     const wanted = new Set(lines().filter(isText));
-    const missing = [...wanted].filter((line) => !found.has(line));
-    for (let start = 0; start < missing.length; start += ROWS) {
-      const part = missing.slice(start, start + ROWS);
-      const rows = await predict("nbest", part.map((text) => ({ text })), signal);
-      rows.forEach((row, i) => found.set(part[i], translationsOf(row)));
+    const missing = [...wanted].filter((line) => !found.has(line)).map((text) => ({ text }));
+    for (const part of requestsOf("nbest", missing)) {
+      const rows = await predict("nbest", part, signal);
+      rows.forEach((row, i) => found.set(part[i].text, translationsOf(row)));
     }
     // No more is kept than what is on the page.
     found = new Map([...found].filter(([line]) => wanted.has(line)));
@@ -88,7 +110,8 @@ function translate() {
 function translationsOf(row) {
   const all = row.translations.map((text, i) => ({ text, score: row.scores[i] }));
   const [best] = all;
-  return { all: all.filter((one) => one === best || one.score > -1e38), shown: best.text };
+  const different = all.filter((one) => one === best || one.score > -1e38);
+  return { all: different, shown: best.text, pieces: row.pieces };
 }
 
 function element(tag, properties, ...children) {
@@ -191,13 +214,15 @@ function showAttention() {
     if ($("layer").selectedIndex !== 0) return attend();
   }
   setOptions($("head"), ["mean", ...numbers(attention.weights.length)], 0);
+  const inOne = found.get(lines()[lookedAt])?.pieces === 1;
+  const canGoOn = inOne && !attention.truncated && has("alternatives");
+  $("alternatives-hint").hidden = !canGoOn;
+  $("truncated-hint").hidden = !attention.truncated;
   showTokens("source", attention.source_tokens);
-  showTokens("target", attention.target_tokens);
-  const hint = "Longer than the model reads at once: only the first part is shown.";
-  $("words-hint").title = attention.truncated ? hint : "";
+  showTokens("target", attention.target_tokens, canGoOn && goOn);
 }
 
-function showTokens(side, tokens) {
+function showTokens(side, tokens, onClick) {
   const buttons = tokens.filter(Boolean).map((token, i) => {
     const begins = token.startsWith("▁");
     const button = element("button", {
@@ -212,7 +237,7 @@ function showTokens(side, tokens) {
       onkeydown: (event) => move(event, button),
     });
     if (token === "</s>") button.ariaLabel = "end";
-    if (side === "target" && has("alternatives")) button.onclick = () => goOn(i);
+    if (onClick) button.onclick = () => onClick(i);
     return button;
   });
   $(`${side}-words`).replaceChildren(...buttons);
@@ -262,12 +287,22 @@ function move(event, token) {
   next.focus();
 }
 
+/** Joins tokens to text. A character that is no token of its own is spelled in bytes, as <0xC3>. */
+function textOf(tokens) {
+  const bytes = tokens.flatMap((token) =>
+    /^<0x[0-9A-F]{2}>$/.test(token)
+      ? Number(token.slice(1, -1))
+      : [...new TextEncoder().encode(token.replaceAll("▁", " "))],
+  );
+  return new TextDecoder().decode(Uint8Array.from(bytes)).trim();
+}
+
 /** Shows other ways to go on from a word of the translation. */
 function goOn(index) {
   return goingOn.run(async (signal) => {
     const tokens = attention.target_tokens;
     while (index > 0 && !tokens[index].startsWith("▁") && tokens[index] !== "</s>") index--;
-    const prefix = tokens.slice(0, index).join("").replaceAll("▁", " ").trim();
+    const prefix = textOf(tokens.slice(0, index));
     const text = lines()[lookedAt];
     const [row] = await predict("alternatives", [{ text, prefix }], signal);
     const buttons = row.translations.map((translation, i) => {
@@ -296,7 +331,6 @@ function chooseModel() {
     $(`${side}-language`).textContent = code && languageName(code);
   $("source").lang = source;
   $("translation").lang = target;
-  $("alternatives-hint").hidden = !has("alternatives");
   $("layer").replaceChildren();
   const size = chosen.parameters && `${chosen.parameters.toLocaleString("en")} parameters`;
   const facts = [`Model ${chosen.name}`, `version ${chosen.version}`, size];
@@ -306,7 +340,7 @@ function chooseModel() {
 }
 
 async function start() {
-  models = await request("models");
+  ({ models, limits } = await request("served"));
   const names = models.map(({ name }) => element("option", { textContent: name }));
   $("model").replaceChildren(...names);
   $("model").onchange = chooseModel;

@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from keras_transformer.export.formats import MARKS
 from keras_transformer.export.metadata import write_metadata
+from keras_transformer.export.tflite.four_bits import to_four_bits
 from keras_transformer.export.tflite.signatures import (
     Signature,
-    bytes_function,
+    bytes_functions,
     ids_function,
     room_for_text,
     strings_function,
@@ -26,7 +27,7 @@ from keras_transformer.translation.translator import Translator
 
 TEXT_MODEL, IDS_MODEL = "translator.tflite", MARKS["tflite"]
 STRINGS_MODEL = "translator_strings.tflite"
-QUANTIZATIONS = ("float16", "int8")
+QUANTIZATIONS = ("float16", "int8", "int4")
 
 
 def export_tflite(
@@ -36,6 +37,7 @@ def export_tflite(
     quantization: str | None = None,
     max_length: int | None = None,
     strings: bool = False,
+    nbest: bool = False,
 ) -> Path:
     """Writes `directory/<version>/`, whole or not at all.
 
@@ -45,7 +47,10 @@ def export_tflite(
       `score`, float32 `[1]`, the log-probability of its tokens, eos included; `truncated`, int32
       `[1]`, 1 if the text was longer than the model's maximum, or than `limits.max_bytes`, and its
       first part alone was translated, or the translation was cut. It is left out, with a warning,
-      where a vocabulary has what is not followed in graph (`tflite/pieces.py`).
+      where a vocabulary has what is not followed in graph (`tflite/pieces.py`). With `nbest` it
+      has a second signature, `translations`: as many different ones as the beam holds, the best
+      first, `translations`, `lengths`, `scores`, of float32's least number where there are fewer,
+      and `truncated`.
     - `translator_ids.tflite` takes `source`, int32 `[1, length]`, ids that end with eos, and gives
       `target`, int32 `[tokens]`, with its eos unless it was cut, `score` and `truncated`. It needs
       `source.model` and `target.model` with the SentencePiece library.
@@ -59,10 +64,12 @@ def export_tflite(
         directory: Folder of the versions.
         version: Number of this version; None for the next free one.
         quantization: "float16" to store weights in half the size, "int8" for matrices in a quarter
-            of it and integer products (dynamic-range quantization); None for float32.
+            of it and integer products (dynamic-range quantization), "int4" for those that are not
+            looked up in an eighth; None for float32.
         max_length: Most tokens of a source and of a translation, eos included; None for the model's
             own. Room for all of them is attended to at each step, so less is faster.
         strings: Write the model of strings as well.
+        nbest: Give the model of bytes the signature `translations` as well.
 
     Returns:
         The folder of this version.
@@ -70,8 +77,9 @@ def export_tflite(
     Raises:
         FileExistsError: If the version exists.
         ValueError: If `quantization` is another, `max_length` is beyond the model's, translations
-            are sampled, `directory` holds versions of another format, or `strings` are asked for
-            with a vocabulary that falls back to bytes, which TF Text's operations do not.
+            are sampled, `directory` holds versions of another format, `nbest` is asked for with a
+            beam of 1, or `strings` with a vocabulary that falls back to bytes, which TF Text's
+            operations do not.
 
     Example:
         >>> path = export_tflite(translator, "exports/app", quantization="int8")
@@ -88,14 +96,16 @@ def export_tflite(
         )
     if translator.config.sampling:
         raise ValueError("`sampling` is not for TFLite; export without it. Received: sampling=True")
+    if nbest and translator.config.beam_size == 1:
+        raise ValueError("`nbest` takes a beam of more than 1; raise it. Received: beam_size=1")
     path = version_path(directory, version, "tflite")
     weights = StoredWeights(translator.models)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights, max_length)
-    functions = _traced(_functions(graph, strings), graph, quantization)
+    functions = _traced(_functions(graph, strings, nbest), graph, quantization)
     with atomic_directory(path) as folder:
-        for name, function in functions.items():
-            content = _convert(function, weights, quantization, custom=name == STRINGS_MODEL)
+        for name, signatures in functions.items():
+            content = _convert(signatures, weights, quantization, custom=name == STRINGS_MODEL)
             (folder / name).write_bytes(content)
         translator.source_tokenizer.save(folder / "source.model")
         translator.target_tokenizer.save(folder / "target.model")
@@ -110,45 +120,49 @@ def export_tflite(
     return path
 
 
-def _functions(graph: TranslationGraph, strings: bool) -> dict[str, Signature]:
-    """Returns what becomes a file, by its name."""
-    functions = {IDS_MODEL: ids_function(graph)}
+def _functions(graph: TranslationGraph, strings: bool, nbest: bool) -> dict[str, list[Signature]]:
+    """Returns the signatures of each file, by its name."""
+    functions = {IDS_MODEL: [ids_function(graph)]}
     try:
-        functions[TEXT_MODEL] = bytes_function(graph)
+        functions[TEXT_MODEL] = bytes_functions(graph, nbest)
     except ValueError as error:
         warnings.warn(f"{TEXT_MODEL} is left out: {error}", stacklevel=3)
     if strings:
-        functions[STRINGS_MODEL] = strings_function(graph)
+        functions[STRINGS_MODEL] = [strings_function(graph)]
     return functions
 
 
 def _traced(
-    functions: dict[str, Signature], graph: TranslationGraph, quantization: str | None
-) -> dict[str, Any]:
+    functions: dict[str, list[Signature]], graph: TranslationGraph, quantization: str | None
+) -> dict[str, list[Any]]:
     """Traces functions to graphs of their own."""
-    is_int8 = quantization == "int8"
-    with tables_in_int8(graph.models) if is_int8 else contextlib.nullcontext():
-        return {name: function.get_concrete_function() for name, function in functions.items()}
+    is_integer = quantization in ("int8", "int4")
+    with tables_in_int8(graph.models) if is_integer else contextlib.nullcontext():
+        return {
+            name: [signature.get_concrete_function() for signature in signatures]
+            for name, signatures in functions.items()
+        }
 
 
 def _convert(
-    function: Any, weights: StoredWeights, quantization: str | None, custom: bool
+    functions: list[Any], weights: StoredWeights, quantization: str | None, custom: bool
 ) -> bytes:
-    """Converts a traced function; the weights become constants of the file.
+    """Converts traced functions; the weights become constants of the file, which these share.
 
     Args:
-        function: The function.
-        weights: Of the models that it calls.
+        functions: The functions, one for each signature.
+        weights: Of the models that they call.
         quantization: As for `export_tflite`.
         custom: Whether operations beside TFLite's own may be in it.
     """
-    # What owns the variables: with it, the file has a signature with names.
+    # What owns the variables: with it, the file has signatures with names.
     owner = tf.Module()
     owner.weights = weights.stored
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], owner)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, owner)
     converter.allow_custom_ops = custom
     if quantization is not None:
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if quantization == "float16":
         converter.target_spec.supported_types = [tf.float16]
-    return converter.convert()
+    content = converter.convert()
+    return to_four_bits(content) if quantization == "int4" else content

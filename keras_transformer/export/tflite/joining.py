@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_transformer.export.tflite import utf8
 from keras_transformer.export.tflite.normalizer import SPACE
 from keras_transformer.export.tflite.pieces import BYTE, CONTROL, UNKNOWN, parse
-from keras_transformer.export.tflite.vectors import ranges
+from keras_transformer.export.tflite.vectors import kept, ranges
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import UNK_ID
 
@@ -38,6 +38,9 @@ class Joining:
         self._begins_word = np.array([*begins, False], np.int32)
         self._end = len(pieces)
         self._has_bytes = any(piece.type == BYTE for piece in proto.pieces)
+        self._is_control = np.array(
+            [*(piece.type == CONTROL for piece in proto.pieces), False], np.int32
+        )
         self._is_stripped = tokenizer.segmentation is not None
         # A byte that is repaired becomes three.
         self.longest = max(lengths) * (3 if self._has_bytes else 1)
@@ -57,11 +60,23 @@ class Joining:
         # A text does not begin with the space before its first word.
         before = tf.cumsum(tf.minimum(lengths - begins, 1), exclusive=True) == 0
         dropped = tf.where(before, begins, 0)
-        numbers, _ = ranges(tf.gather(self._starts, ids) + dropped, lengths - dropped)
-        text = tf.cast(tf.gather(self._bytes, numbers), tf.int32)
+        starts, lengths = tf.gather(self._starts, ids) + dropped, lengths - dropped
         if self._has_bytes:
-            text = utf8.repair(text)
+            text = self._repaired(starts, lengths, tf.gather(self._is_control, ids))
+        else:
+            text = self._bytes_at(ranges(starts, lengths)[0])
         return _stripped(text) if self._is_stripped else text
+
+    def _repaired(self, starts: tf.Tensor, lengths: tf.Tensor, is_control: tf.Tensor) -> tf.Tensor:
+        """Joins bytes, and repairs what is no character: none reaches over a control piece."""
+        numbers, owners = ranges(starts, lengths + is_control)
+        # -1 is no byte of a character, and stays as it is.
+        text = tf.where(tf.gather(is_control, owners) > 0, -1, self._bytes_at(numbers))
+        text = utf8.repair(text)
+        return tf.gather(text, kept(text >= 0))
+
+    def _bytes_at(self, numbers: tf.Tensor) -> tf.Tensor:
+        return tf.cast(tf.gather(self._bytes, numbers), tf.int32)
 
 
 def _bytes_of(piece: Any, unknown: str) -> bytes:

@@ -55,7 +55,8 @@ class LiteTranslator:
         self._interpreter = _open(model, num_threads or os.cpu_count())
         # Now and not with the first line: TFLite then prints which kernels it has found.
         self._interpreter.allocate_tensors()
-        self._translate = _of_strings(self._interpreter.get_signature_runner(), model.parent)
+        signature = self._interpreter.get_signature_runner("serving_default")
+        self._translate = _of_strings(signature, model.parent)
         # An interpreter has one set of tensors, and two threads in it end the process. One for each
         # thread would hold the weights as often, for threads that the kernels already have at work.
         self._turn = threading.Lock()

@@ -45,10 +45,12 @@ class Kind(Generic[Example]):
     Attributes:
         label_type: Of what models are to say.
         label_count: Labels of a row; None for one of each token.
+        segments: Texts that a model reads side by side.
     """
 
     label_type: Any = np.int32
     label_count: int | None = 1
+    segments: int = 1
 
     def open(self, data: Any, spec: str) -> Examples[Example]:
         """Reads a corpus.
@@ -133,7 +135,7 @@ class Kind(Generic[Example]):
 
 
 def rows_of(inputs: Inputs, labels: Sequence[npt.NDArray[Any]]) -> Iterator[Row]:
-    """Takes padded inputs apart.
+    """Takes padded inputs apart; what it gives holds no padding in memory.
 
     Args:
         inputs: As `frame` gives them.
@@ -146,4 +148,4 @@ def rows_of(inputs: Inputs, labels: Sequence[npt.NDArray[Any]]) -> Iterator[Row]
     """
     for ids, segments, label in zip(*map(np.asarray, inputs.values()), labels, strict=True):
         length = np.count_nonzero(ids)
-        yield Row(ids[:length], segments[:length], label)
+        yield Row(ids[:length].copy(), segments[:length].copy(), label)

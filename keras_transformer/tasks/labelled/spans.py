@@ -24,6 +24,7 @@ class Spans(Kind[Question]):
     """Questions about texts."""
 
     label_count = 2
+    segments = 2
 
     def open(self, data: Any, spec: str) -> Examples[Question]:
         return open_questions(spec)

@@ -38,7 +38,7 @@ class Tags(Kind[TaggedWords]):
         return labels_of(examples)
 
     def check(self, data: Any, examples: Examples[TaggedWords]) -> None:
-        require_known_labels(examples, data.labels, f"`labels` (those of {data.train})")
+        require_known_labels(examples, data.labels)
 
     def texts(self, example: TaggedWords) -> Iterator[str]:
         yield " ".join(example.words)
@@ -61,7 +61,7 @@ class Tags(Kind[TaggedWords]):
         rows, places = pieces.places.numpy()[known].T
         labels[rows, places] = tags[known]
         for row in rows_of(inputs, list(labels)):
-            yield row._replace(labels=row.labels[: len(row.ids)])
+            yield row._replace(labels=row.labels[: len(row.ids)].copy())
 
     def predict(
         self,

@@ -70,6 +70,7 @@ class LabelledTask:
         return config
 
     def check(self, config: Any) -> None:
+        config.model.require_segments(self.kind(config).segments)
         if config.training.label_smoothing:
             raise ValueError(
                 "`label_smoothing` must be 0 here: a share of it would go to the label of nothing. "

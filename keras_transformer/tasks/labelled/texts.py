@@ -33,6 +33,7 @@ class Texts(Kind[LabelledText]):
 
     def __init__(self, pairs: bool) -> None:
         self.pairs = pairs
+        self.segments = 2 if pairs else 1
 
     def open(self, data: Any, spec: str) -> Examples[LabelledText]:
         return open_texts(spec, self.pairs)
@@ -41,7 +42,7 @@ class Texts(Kind[LabelledText]):
         return labels_of(examples)
 
     def check(self, data: Any, examples: Examples[LabelledText]) -> None:
-        require_known_labels(examples, data.labels, f"`labels` (those of {data.train})")
+        require_known_labels(examples, data.labels)
 
     def texts(self, example: LabelledText) -> Iterator[str]:
         yield from self.columns(example)

@@ -53,6 +53,7 @@ class MaskedLM:
                 "`data.length` must be at most `model.max_length`, the positions there are. "
                 f"Received: length={config.data.length}, max_length={config.model.max_length}"
             )
+        config.model.require_segments(2 if config.data.next_sentence else 1)
         if config.training.patience is not None and config.data.valid is None:
             raise ValueError(
                 "`patience` needs validation documents. Received: "

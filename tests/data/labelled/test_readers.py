@@ -1,7 +1,9 @@
 """Readers of labelled examples, on files written here as the formats' own pages show them."""
 
+import functools
 import gzip
 import json
+from unittest import mock
 
 import pytest
 
@@ -42,6 +44,9 @@ def test_texts_of_a_tsv(tmp_path):
         ("\tyes\n", {}, "line 1.*first ''"),
         ("good\tyes\n", {"numbers": True}, "must be a number with `regression`.*'good'"),
         ("nan\tyes\n", {"numbers": True}, "must be a number"),
+        # Beyond float32, and in it, but not its square.
+        ("1e39\tyes\n", {"numbers": True}, r"from -1\.8e\+19 to 1\.8e\+19.*'1e39'"),
+        ("1\tyes\n-1.9e19\tno\n", {"numbers": True}, r"line 2.*'-1\.9e19'"),
         ("", {}, "at least one example"),
     ],
 )
@@ -78,6 +83,15 @@ def test_questions_of_both_versions(tmp_path):
             squad({"id": "7", "question": "?", "answers": [{"text": "Anna", "answer_start": -19}]}),
             "'Anna' at -19",
         ),
+        (
+            squad({"id": "7", "question": "?", "answers": [{"text": "Anna", "answer_start": "0"}]}),
+            r"a\.json, question 7: `answer_start` must be an integer.*'0'",
+        ),
+        (
+            squad({"id": "7", "question": "?", "answers": [{"text": "Anna", "answer_start": 0.5}]}),
+            r"question 7: .*0\.5",
+        ),
+        (squad({"id": "7", "question": 5, "answers": []}), "SQuAD's layout.* 5 is missing or of"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "SQuAD's layout.*'context'"),
         ("[1, 2]", "SQuAD's layout"),
         ("{", "must be a JSON file"),
@@ -122,6 +136,12 @@ def test_malformed_words(tmp_path, text, message):
         (open_texts, "phrasebook:tense:dev", "split of.*combinations"),
         (open_texts, "phrasebook:tense:test:many", "SIZE"),
         (open_words, "phrasebook:words:test:5:6", "SPLIT:SIZE"),
+        (
+            functools.partial(open_texts, numbers=True),
+            "phrasebook:tense",
+            "With `regression`.*built in have words.*'phrasebook:tense'",
+        ),
+        (open_texts, "tfds:", "tfds:NAME or tfds:NAME:SPLIT.*'tfds:'"),
         (open_texts, "there/is/none.tsv", "file that is there and ends in .tsv"),
         (open_questions, "README.md", "ends in .json.*'README.md'"),
         (open_questions, "tfds:squad", "phrasebook:KIND or a file"),
@@ -137,9 +157,19 @@ def test_labels_that_validation_has_alone():
     valid = Examples("valid.tsv", (LabelledText("c", "x"), LabelledText("a", "y")))
     assert labels_of(train) == ("a", "b")
     assert labels_of([TaggedWords(("x", "y"), ("O", "B-X"))]) == ("B-X", "O")
-    with pytest.raises(CorpusError, match=r"valid\.tsv must.*those of.*Received: c, beside a, b"):
-        require_known_labels(valid, labels_of(train), "those of train.tsv")
-    require_known_labels(train, labels_of(train), "train.tsv")
+    told = r"valid\.tsv must.*those of.*Received: c, beside a, b; 'c' in example 1"
+    with pytest.raises(CorpusError, match=told):
+        require_known_labels(valid, labels_of(train))
+    require_known_labels(train, labels_of(train))
+
+
+def test_a_label_that_is_not_known_is_said_with_its_place(tmp_path):
+    texts = open_texts(written(tmp_path / "a.tsv", "good\tyes\nbad\tno\nbda\tno\n"))
+    with pytest.raises(CorpusError, match=r"a\.tsv must.*`data\.labels`.*'bda' in line 3"):
+        require_known_labels(texts, ["bad", "good"])
+    words = open_words(written(tmp_path / "a.conll", "Anna X\n\nAnna X\nsings Y\n"))
+    with pytest.raises(CorpusError, match=r"'Y' in sentence 2"):
+        require_known_labels(words, ["X"])
 
 
 def test_the_fingerprint_tells_examples_apart():
@@ -167,3 +197,23 @@ def test_glue_by_its_tfds_names(tmp_path):
             open_texts("tfds:glue/mrpc")
         with pytest.raises(CorpusError, match="a label that is a number"):
             open_texts("tfds:glue/mrpc", pairs=True, numbers=True)
+        # The colon is the slice's.
+        assert len(open_texts("tfds:glue/sst2:train[:2]")) > 0
+
+
+def test_data_sets_that_are_not_there():
+    tfds = pytest.importorskip("tensorflow_datasets")
+    with pytest.raises(CorpusError, match=r"name of a data set.*'tfds:of_nobody'"):
+        open_texts("tfds:of_nobody")
+    offline = mock.Mock()
+    offline.download_and_prepare.side_effect = ConnectionError("no route to host")
+    with (
+        mock.patch.object(tfds, "builder", return_value=offline),
+        pytest.raises(CorpusError, match=r"can be downloaded.*glue/sst2' \(no route to host\)"),
+    ):
+        open_texts("tfds:glue/sst2")
+    with (
+        mock.patch.dict("sys.modules", tensorflow_datasets=None),
+        pytest.raises(CorpusError, match="needs the package tensorflow-datasets; install it"),
+    ):
+        open_texts("tfds:glue/sst2")

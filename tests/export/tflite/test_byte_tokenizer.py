@@ -124,6 +124,13 @@ def test_any_ids(vocabulary, data):
     check_joined(library, detokenize, data.draw(st.lists(one, max_size=12)))
 
 
+def test_no_character_reaches_over_a_piece_without_text():
+    library, _, detokenize = tokenizers(VOCABULARIES[2])
+    first, second, space = (library.piece_to_id(one) for one in ("<0xD0>", "<0x82>", "\u2581"))
+    for between in ([], [0], [2, EOS_ID]):
+        check_joined(library, detokenize, [space, first, *between, second, 0])
+
+
 def test_blank_is_nothing():
     for string in BLANK:
         assert ids_of(tokenizers(VOCABULARIES[0])[1], string) == [EOS_ID]

@@ -1,5 +1,6 @@
 """TFLite: the same translations as the translator's, by the files alone."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -106,7 +107,8 @@ def lines(translator, pairs):
 
 @pytest.fixture(scope="module")
 def exported(translator, tmp_path_factory):
-    return export_tflite(translator, tmp_path_factory.mktemp("exports"))
+    nbest = translator.config.beam_size > 1
+    return export_tflite(translator, tmp_path_factory.mktemp("exports"), nbest=nbest)
 
 
 def test_gives_the_translations_of_the_translator(translator, exported, lines):
@@ -190,7 +192,7 @@ def test_stock_operations_alone(translator, exported):
 def text_signature(exported):
     """A function of bytes, and the room that they have."""
     interpreter = Interpreter(str(exported / "translator.tflite"))
-    translate = interpreter.get_signature_runner()
+    translate = interpreter.get_signature_runner("serving_default")
     [size] = translate.get_input_details()["text"]["shape"]
     return translate, size
 
@@ -209,6 +211,35 @@ def test_what_the_text_model_takes_and_gives(translator, exported):
         "score": (np.float32, [1]),
         "truncated": (np.int32, [1]),
     }
+
+
+@pytest.mark.parametrize("translator", ["beam"], indirect=True)
+def test_several_translations(translator, exported, lines):
+    """Those of the SavedModel's `nbest`: none is there twice, and fewer leave "" at the end."""
+    config = dataclasses.replace(translator.config, num_hypotheses=translator.config.beam_size)
+    tokenizers = translator.source_tokenizer, translator.target_tokenizer
+    expected = Translator(translator.models, *tokenizers, config).graph.nbest(
+        tf.constant([*lines[:20], ""])
+    )
+    interpreter = Interpreter(str(exported / "translator.tflite"))
+    # What runtimes take that are not told a name.
+    assert list(interpreter.get_signature_list()) == ["serving_default", "translations"]
+    translate = interpreter.get_signature_runner("translations")
+    room = np.zeros(translate.get_input_details()["text"]["shape"], np.uint8)
+    for row, line in enumerate([*lines[:20], ""]):
+        encoded = np.frombuffer(line.encode(), np.uint8)
+        room[: encoded.size] = encoded
+        found = translate(text=room, length=np.array([encoded.size], np.int32))
+        texts = [
+            text[:size].tobytes()
+            for text, size in zip(found["translations"], found["lengths"], strict=True)
+        ]
+        assert texts == expected["translations"][row].numpy().tolist()
+        np.testing.assert_allclose(found["scores"], expected["scores"][row], rtol=1e-3)
+    assert texts == [b""] * 3
+    long = np.full_like(room, ord("a"))
+    found = translate(text=long, length=np.array([long.size], np.int32))
+    assert found["truncated"].tolist() == [1] * 3
 
 
 def test_any_length(exported):
@@ -282,20 +313,28 @@ def test_less_room(make, tmp_path, pairs):
             export_tflite(translator, tmp_path / "exports", max_length=wrong)
 
 
-@pytest.mark.parametrize("quantization", ["float16", "int8"])
-def test_quantization(pairs, tmp_path, quantization):
-    """Smaller files; log-probabilities close to those of float32, over all tokens of a search."""
+@pytest.fixture(scope="module")
+def wide(pairs, tmp_path_factory):
+    """A translator of which most is matrices, and its export in float32."""
     tokenizer = SubwordTokenizer.train((line for pair in pairs for line in pair), 400)
     size = dict(num_layers=1, d_model=128, d_ff=512, num_heads=2, max_length=MAX_LENGTH)
     model = Transformer(TransformerConfig(400, **size, norm_first=True))
     translator = Translator(model, tokenizer, config=DecodingConfig(beam_size=1))
-    plain = export_tflite(translator, tmp_path)
+    return translator, export_tflite(translator, tmp_path_factory.mktemp("exports"))
+
+
+@pytest.mark.parametrize(
+    ("quantization", "saved", "error"),
+    [("float16", 1.9, 0.05), ("int8", 2.6, 0.05), ("int4", 3.0, 0.1)],
+)
+def test_quantization(wide, tmp_path, quantization, saved, error):
+    """Smaller files; log-probabilities close to those of float32, over all tokens of a search."""
+    translator, plain = wide
     path = export_tflite(translator, tmp_path, quantization=quantization)
     sizes = [(folder / "translator_ids.tflite").stat().st_size for folder in (plain, path)]
-    per_parameter = (sizes[0] - sizes[1]) / model.count_params()
-    assert per_parameter > {"float16": 1.9, "int8": 2.6}[quantization]
+    assert (sizes[0] - sizes[1]) / translator.models[0].count_params() > saved
     [[one]], [[other]] = (LiteTranslator(folder).nbest([b"the dog"]) for folder in (plain, path))
-    assert other.log_prob == pytest.approx(one.log_prob, rel=0.05)
+    assert other.log_prob == pytest.approx(one.log_prob, rel=error)
 
 
 @pytest.fixture(scope="module")
@@ -341,13 +380,14 @@ def test_strings(make, pairs, tmp_path):
 @pytest.mark.parametrize(
     ("options", "quantization", "message"),
     [
-        ({}, "int4", "`quantization` must be one of float16, int8 or None.*'int4'"),
+        ({}, "int2", "`quantization` must be one of float16, int8, int4 or None.*'int2'"),
         ({"sampling": True}, None, "`sampling` is not for TFLite"),
+        ({"beam_size": 1}, None, "`nbest` takes a beam of more than 1.*beam_size=1"),
     ],
 )
 def test_what_cannot_be(make, tmp_path, options, quantization, message):
     with pytest.raises(ValueError, match=message):
-        export_tflite(make(**options), tmp_path / "exports", quantization=quantization)
+        export_tflite(make(**options), tmp_path / "exports", quantization=quantization, nbest=True)
     assert not (tmp_path / "exports").exists()
 
 

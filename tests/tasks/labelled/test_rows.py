@@ -97,6 +97,19 @@ def test_tags_stand_at_first_pieces():
     assert max(len(row.ids) for row in rows) <= MODEL.max_length
 
 
+def test_rows_hold_no_padding():
+    """A view would keep all of the examples that were read together, as long as the longest."""
+    config = TagsConfig(model=MODEL, data=TagsDataConfig(labels=("X",)))
+    sentences = [TaggedWords(("cats",) * count, ("X",) * count) for count in (1, 6)]
+    for row in Tags().read(config, TOKENIZER, sentences):
+        assert [array.base for array in row] == [None] * 3
+    # Three numbers for a text, and not those of a table of texts.
+    config = ClassificationConfig(model=MODEL, data=ClassificationDataConfig(labels=("X",)))
+    texts = [LabelledText("X", "cats " * count) for count in (1, 6)]
+    for row in Texts(pairs=False).read(config, TOKENIZER, texts):
+        assert [array.base for array in row] == [None] * 3
+
+
 def rows_at_random(count=23):
     rng = np.random.default_rng(0)
     return [

@@ -172,6 +172,15 @@ def test_what_cannot_be_trained(data, training, message, tmp_path):
     assert not (tmp_path / "run" / "run.json").exists()
 
 
+def test_texts_that_could_not_be_told_apart():
+    """An imported model may have one segment, and texts of two would be read beyond its table."""
+    model = dataclasses.replace(MODEL, num_segments=1)
+    task_of(CONFIG).check(dataclasses.replace(CONFIG, model=model))
+    for config in (CONFIGS["pairs"], CONFIGS["spans"]):
+        with pytest.raises(ValueError, match=r"`model\.num_segments` must be at least 2"):
+            task_of(config).check(dataclasses.replace(config, model=model))
+
+
 def test_a_training_that_leaves_the_micro_batches_open_has_a_batch_to_try():
     config = task_of(CONFIG).completed(CONFIG, None, Choices())
     task = task_of(config)
