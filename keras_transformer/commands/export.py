@@ -18,7 +18,7 @@ from keras_transformer.commands.parser import Command, Parser
 from keras_transformer.commands.quiet import load_tensorflow
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.limits import OF_AN_EXPORT
-from keras_transformer.config.search_shapes import parse_shapes
+from keras_transformer.config.search_shapes import one_sentence, parse_shapes
 from keras_transformer.console import say
 from keras_transformer.export.formats import FURTHER_SIGNATURES
 from keras_transformer.files import require_local
@@ -179,7 +179,7 @@ def _export(arguments: Namespace) -> Path:
 
     translator = open_runs([arguments.run], arguments.checkpoint, given_decoding_options(arguments))
     destination = arguments.output, arguments.version, arguments.quantization
-    of_saved_model = _saved_model_options(arguments)
+    of_saved_model = _saved_model_options(arguments, translator.graph.max_length)
     match arguments.format:
         case "serving":
             from keras_transformer.export.serving import export_serving
@@ -232,13 +232,13 @@ def _export_predictions(arguments: Namespace, run: "Run") -> Path:
     )
 
 
-def _saved_model_options(arguments: Namespace) -> dict[str, Any]:
+def _saved_model_options(arguments: Namespace, max_length: int) -> dict[str, Any]:
     """Returns the options of `export_saved_model` that the command line gave."""
     limits = {"max_pieces": arguments.max_input_pieces, "max_bytes": arguments.max_input_bytes}
     given = {name: value for name, value in limits.items() if value is not None}
     options: dict[str, Any] = {"limits": dataclasses.replace(OF_AN_EXPORT, **given)}
     if arguments.compile is not None:
-        options["shapes"] = parse_shapes(arguments.compile)
+        options["shapes"] = parse_shapes(arguments.compile) or one_sentence(max_length)
     if arguments.signatures is not None:
         options["signatures"] = arguments.signatures
     return options

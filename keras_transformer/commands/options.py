@@ -14,7 +14,7 @@ from docstring_parser import parse as parse_docstring
 from keras_transformer.commands.quiet import load_tensorflow, without_start_up_lines
 from keras_transformer.config import DecodingConfig
 from keras_transformer.config.decoding import LengthNormalization
-from keras_transformer.config.search_shapes import ONE_SENTENCE, parse_shapes
+from keras_transformer.config.search_shapes import one_sentence, parse_shapes
 
 if TYPE_CHECKING:
     from keras_transformer.translation.results import AnyTranslator
@@ -103,7 +103,7 @@ def add_compile_option(parser: argparse.ArgumentParser, what: str) -> None:
         nargs="*",
         metavar="SHAPE",
         help=f"{what} A shape is most sentences x most tokens, as in 1x32; without one, those of a "
-        f"single sentence: {' '.join(map(str, ONE_SENTENCE))}.",
+        f"single sentence: {' '.join(map(str, one_sentence(64)))}.",
     )
 
 

@@ -34,16 +34,29 @@ class SearchShape:
         return f"{self.rows}x{self.length}"
 
 
-# What a person or a program that waits for its answer sends: a sentence. A batch keeps TensorFlow's
-# own kernels busy, and gains nothing on a CPU (docs/decoding.md).
-ONE_SENTENCE = (SearchShape(1, 32), SearchShape(1, 64))
+_LENGTHS = 32, 64
+
+
+def one_sentence(max_length: int) -> tuple[SearchShape, ...]:
+    """Returns the shapes of what a person sends, or a program that waits for its answer.
+
+    A batch keeps TensorFlow's own kernels busy, and gains nothing on a CPU (docs/decoding.md).
+
+    Args:
+        max_length: Most tokens that are translated at once.
+
+    Example:
+        >>> one_sentence(48)
+        (SearchShape(rows=1, length=32), SearchShape(rows=1, length=48))
+    """
+    return tuple(SearchShape(1, n) for n in sorted({min(n, max_length) for n in _LENGTHS}))
 
 
 def parse_shapes(texts: Sequence[str]) -> tuple[SearchShape, ...]:
     """Reads shapes as they are written, ROWSxLENGTH.
 
     Args:
-        texts: The shapes; none for `ONE_SENTENCE`.
+        texts: The shapes.
 
     Raises:
         ValueError: If a text is no shape.
@@ -61,4 +74,4 @@ def parse_shapes(texts: Sequence[str]) -> tuple[SearchShape, ...]:
                 f"{text!r}"
             )
         shapes.append(SearchShape(*map(int, match.groups())))
-    return tuple(sorted({*shapes})) or ONE_SENTENCE
+    return tuple(sorted({*shapes}))

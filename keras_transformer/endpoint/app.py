@@ -1,4 +1,7 @@
-"""The application: all routes, and for every error a reply in JSON that says what is wrong."""
+"""The application: all routes, and for every error a reply in JSON that says what is wrong.
+
+But for a host that is not served: Starlette refuses it as text, before there is a route.
+"""
 
 import time
 from collections.abc import Sequence

@@ -61,11 +61,14 @@ class Batcher:
     def __init__(self, limits: Limits, on_batch: Callable[[int], object] = lambda rows: None):
         self._limits = limits
         self._lane, self._lane_of_long_texts = (_Lane(limits.rows, on_batch) for _ in range(2))
+        # Rows of parts that come after the one of their request that is computed or waits.
+        self._later_rows = 0
 
     @property
     def waiting_rows(self) -> int:
         """Rows that wait to be computed."""
-        return self._lane.waiting_rows + self._lane_of_long_texts.waiting_rows
+        in_lanes = self._lane.waiting_rows + self._lane_of_long_texts.waiting_rows
+        return in_lanes + self._later_rows
 
     async def run(self, signature: Signature, columns: Columns) -> Columns:
         """Computes a signature; a caller that is cancelled while it waits costs nothing more.
@@ -89,11 +92,17 @@ class Batcher:
                 "The queue of requests that wait is full; try again later",
                 HTTPStatus.SERVICE_UNAVAILABLE,
             )
-        found = []
-        for part, pieces in _parts(columns, self._limits.rows):
-            is_long = pieces > self._limits.rows
-            lane = self._lane_of_long_texts if is_long else self._lane
-            found.append(await lane.run(signature, part, pieces))
+        found, later = [], rows
+        self._later_rows += later
+        try:
+            for part, pieces in _parts(columns, self._limits.rows):
+                later -= _count_rows(part)
+                self._later_rows -= _count_rows(part)
+                is_long = pieces > self._limits.rows
+                lane = self._lane_of_long_texts if is_long else self._lane
+                found.append(await lane.run(signature, part, pieces))
+        finally:
+            self._later_rows -= later
         return join_columns(found)
 
 
@@ -143,14 +152,14 @@ class _Lane:
 
     async def _compute(self, batch: list[_Task]) -> None:
         """Computes a batch; after an error one by one, so that it is told to who made it alone."""
-        columns = join_columns([task.columns for task in batch])
         loop = asyncio.get_running_loop()
         try:
+            columns = join_columns([task.columns for task in batch])
             found = await loop.run_in_executor(self._thread, batch[0].signature, columns)
             _require_rows(found, sum(task.rows for task in batch))
         except Exception as error:
             if len(batch) > 1:
-                for task in batch:
+                for task in (one for one in batch if not one.outputs.done()):
                     await self._compute([task])
             elif not batch[0].outputs.done():
                 batch[0].outputs.set_exception(error)

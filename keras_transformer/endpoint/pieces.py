@@ -30,7 +30,7 @@ def estimate_pieces(columns: Columns) -> list[int]:
     pieces = np.ones(rows, int)
     for column in columns.values():
         if column.dtype == object:
-            pieces += [_beyond_the_first(text) for text in column]
+            pieces += np.fromiter(map(_beyond_the_first, column), int, rows)
     return pieces.tolist()
 
 

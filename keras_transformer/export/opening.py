@@ -30,8 +30,7 @@ def open_translator(
         checkpoint: "best", "latest" or "average", of runs.
         options: Fields of `DecodingConfig`; for an export `batch_size` alone, and for one to
             CTranslate2, which has no options of its own, `CTranslate2Translator.OPTIONS`.
-        shapes: For which shapes XLA compiles the search; of an export, whichever it was made for.
-            None for none.
+        shapes: As of `open_runs`; of an export, those that it was made for, or none.
 
     Returns:
         What translates, with `nbest`, `score`, `attend` and `batch_size`.
@@ -50,7 +49,7 @@ def open_translator(
     options = dict(options or {})
     exports = {os.fspath(path): export for path in paths if (export := find_export(path))}
     if not exports:
-        return open_runs(paths, checkpoint, options, shapes or ())
+        return open_runs(paths, checkpoint, options, shapes)
     [(folder, export_format), *_] = exports.values()
     chosen = {*options} if checkpoint == "best" else {*options, "checkpoint"}
     free = CTranslate2Translator.OPTIONS if export_format == "ctranslate2" else {"batch_size"}
@@ -61,12 +60,23 @@ def open_translator(
             f"{', '.join(map(str, paths))}, of which exports: {', '.join(exports)}, with "
             f"options: {', '.join(sorted(chosen - free)) or 'none'}"
         )
-    if shapes is not None and not read_metadata(folder).get("compiled_shapes"):
+    if shapes is not None:
+        _require_compiled(folder, shapes)
+    return _open_export(folder, export_format, options, compiled=shapes is not None)
+
+
+def _require_compiled(folder: Path, shapes: Sequence[SearchShape]) -> None:
+    made_for = read_metadata(folder).get("compiled_shapes")
+    if not made_for:
         raise ValueError(
             "An export must have been made with --compile, as a SavedModel, to be compiled by XLA; "
             f"leave --compile out, or export its run so. Received: {folder}"
         )
-    return _open_export(folder, export_format, options, compiled=shapes is not None)
+    if shapes and {*map(str, shapes)} != {*made_for}:
+        raise ValueError(
+            f"This export is compiled for {' '.join(made_for)} and nothing else; give --compile no "
+            f"shapes, or export its run for others. Received: {' '.join(map(str, shapes))}"
+        )
 
 
 def _open_export(

@@ -67,8 +67,8 @@ def export_saved_model(
     Raises:
         FileExistsError: If the version exists.
         ValueError: If `version` is not positive, `quantization` is another, a shape does not fit,
-            or `directory` holds versions of another format or has a name with which TensorFlow
-            loads nothing.
+            a signature is none of those, or `directory` holds versions of another format or has a
+            name with which TensorFlow loads nothing.
 
     Example:
         >>> path = export_saved_model(translator, "exports/demo")
@@ -77,6 +77,11 @@ def export_saved_model(
         >>> sorted(outputs)
         ['pieces', 'score', 'translation', 'truncated']
     """
+    if isinstance(signatures, str) or not {*signatures} <= {*FURTHER_SIGNATURES}:
+        raise ValueError(
+            f"`signatures` must be a list of {', '.join(FURTHER_SIGNATURES)}, or of some of them. "
+            f"Received: {signatures!r}"
+        )
     path = version_path(directory, version, "saved_model")
     weights = StoredWeights(translator.models, quantization)
     module = _Module(weights, translator)

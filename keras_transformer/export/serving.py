@@ -27,7 +27,7 @@ from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.export.signatures import signature_definitions
 from keras_transformer.extras import needed
 from keras_transformer.files import write_atomically
-from keras_transformer.text.tokenizer import SubwordTokenizer
+from keras_transformer.translation.pieces import Boundaries
 from keras_transformer.translation.translator import Translator
 
 # Where the server looks for them.
@@ -70,7 +70,8 @@ def export_serving(
     Raises:
         FileExistsError: If the version exists.
         ImportError: If tensorflow-serving-api is not installed.
-        ValueError: If `name` cannot be part of an address, or as in `export_saved_model`.
+        ValueError: If `name` cannot be part of an address, a shape has room for no text, or as in
+            `export_saved_model`.
 
     Example:
         >>> export_serving(translator, "exports/demo")
@@ -140,8 +141,7 @@ def _warmup_requests(
     for signature, size in itertools.product(sorted(signatures), (1, _BATCH)):
         yield log(signature, {key: column[:size] for key, column in values.items()})
     for shape in shapes:
-        text = _longest(translator.source_tokenizer, shape.length)
-        yield log("compiled", {"text": [text] * shape.rows})
+        yield log("compiled", {"text": [_sentence(translator, shape)] * shape.rows})
 
 
 def _sentences(pieces: list[str]) -> list[str]:
@@ -155,13 +155,22 @@ def _text(pieces: Iterable[str]) -> str:
     return "".join(pieces).replace("\u2581", " ")
 
 
-def _longest(tokenizer: SubwordTokenizer, length: int) -> str:
-    """Makes a text of that many tokens, eos included, or nearly so: pieces may join anew."""
-    endless = itertools.cycle(tokenizer.pieces[4:])
-    pieces = list(itertools.islice(endless, 2 * length))
+def _sentence(translator: Translator, shape: SearchShape) -> str:
+    """Makes the longest sentence that fits a shape, or nearly so: pieces may join anew."""
+    tokenizer = translator.source_tokenizer
+    boundaries = Boundaries.of(tokenizer.pieces)
+    ends = (boundaries.ends_sentence | boundaries.ends_always).numpy()
+    inner = [piece for piece, end in list(zip(tokenizer.pieces, ends, strict=True))[4:] if not end]
+    pieces = list(itertools.islice(itertools.cycle(inner), 2 * shape.length))
     texts = [_text(pieces[:n]) for n in range(1, len(pieces) + 1)]
-    tokens = tokenizer.tokenize(texts).row_lengths().numpy()
-    return texts[np.flatnonzero(tokens <= length)[-1]]
+    tokens = tokenizer.tokenize(texts).row_lengths().numpy() + translator.graph.tags.length
+    fitting = np.flatnonzero(tokens <= shape.length)
+    if not len(fitting):
+        raise ValueError(
+            "`shapes` must have room for a text to warm up with; give more tokens. Received: "
+            f"{shape}"
+        )
+    return texts[fitting[-1]]
 
 
 def _write_configuration(folder: Path, name: str) -> None:

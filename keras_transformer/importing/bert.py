@@ -328,7 +328,8 @@ _NORMALIZER = {
 def _options_in(content: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """Returns what tokenizer.json says, by the names of tokenizer_config.json."""
     for name, known in (("normalizer", "BertNormalizer"), ("pre_tokenizer", "BertPreTokenizer")):
-        kind = _part(content, name).get("type", known)
+        absent = name in content and content[name] is None
+        kind = None if absent else _part(content, name).get("type", known)
         if kind != known:
             raise ValueError(
                 f"`source` must have a {name} of the type {known}, since no other runs in graph. "

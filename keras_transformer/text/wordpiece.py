@@ -208,7 +208,10 @@ _ALWAYS = ("tokenize_chinese_chars", "do_basic_tokenize", "clean_text")
 
 def _options(vocabulary: Path) -> Mapping[str, Any]:
     path = vocabulary.with_name(OPTIONS_FILE)
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    options = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    if not isinstance(options, dict):
+        raise ValueError(f"`options` must be an object of JSON. Received: another in {path}")
+    return options
 
 
 def _batch(text: tf.Tensor | Sequence[str | bytes]) -> tf.Tensor:

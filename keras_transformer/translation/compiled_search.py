@@ -44,7 +44,7 @@ class CompiledSearch:
     def __init__(self, search: Search, compiled: Search, shapes: Sequence[SearchShape]) -> None:
         self.search = search
         self._compiled = compiled
-        self._shapes = sorted(shapes)
+        self._shapes = sorted(shapes, key=lambda shape: (shape.rows * shape.length, shape))
 
     def __call__(
         self, source: tf.Tensor, prefix: tf.Tensor | None = None, **options: Any

@@ -133,20 +133,24 @@ class TranslationGraph:
             shapes: For which shapes; see `CompiledSearch`.
 
         Raises:
-            ValueError: If a shape has room for more tokens than `max_length`, or translations are
+            ValueError: If a shape has room for more tokens than the model, or translations are
                 sampled.
 
         Example:
             >>> graph = TranslationGraph([model], tokenizer, tokenizer, DecodingConfig())
             >>> fast = graph.compiled([SearchShape(rows=1, length=16)])
         """
-        longest = max(shape.length for shape in shapes)
-        if longest > self.max_length or self.config.sampling:
+        if self.config.sampling:
             raise ValueError(
-                "A search is compiled for sources of at most as many tokens as are translated at "
-                f"once, here {self.max_length}, and without `sampling`. Received: "
-                f"{', '.join(map(str, shapes))}, sampling={self.config.sampling}"
+                "`sampling` is not for a search that is compiled; leave one of them out. Received: "
+                f"sampling=True, {', '.join(map(str, shapes))}"
             )
+        for shape in shapes:
+            if shape.length > self.max_length:
+                raise ValueError(
+                    "`shapes` must have at most as many tokens as are translated at once, here "
+                    f"{self.max_length}; give smaller ones. Received: {shape}"
+                )
         fast = copy.copy(self)
         search = functools.partial(self._search, grow=False)
         by_xla = self._weights.compile(search, jit_compile=True)

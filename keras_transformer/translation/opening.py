@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from keras_transformer.config.search_shapes import SearchShape
+from keras_transformer.config.search_shapes import SearchShape, one_sentence
 from keras_transformer.models.families import family_of
 from keras_transformer.runs.checkpoints import Checkpoint
 from keras_transformer.runs.run import Run, open_run
@@ -16,7 +16,7 @@ def open_runs(
     runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
     checkpoint: str = "best",
     options: Mapping[str, Any] | None = None,
-    shapes: Sequence[SearchShape] = (),
+    shapes: Sequence[SearchShape] | None = None,
 ) -> Translator:
     """Makes the translator of trained runs.
 
@@ -25,7 +25,8 @@ def open_runs(
             first.
         checkpoint: "best", "latest" or "average".
         options: Fields of `DecodingConfig` that differ from those of the first run.
-        shapes: As of `Translator`.
+        shapes: For which shapes XLA compiles the search; none at all for those of `one_sentence`.
+            None to compile nothing.
 
     Raises:
         FileNotFoundError: If a path is no run, or a run has no such checkpoint.
@@ -45,6 +46,7 @@ def open_runs(
     data, decoding = first.config.data, first.config.decoding
     if options:
         decoding = decoding.with_options(options)
+    max_length = min(run.config.model.max_length for run in opened)
     origin = {
         "languages": {"source": data.source_language, "target": data.target_language},
         "training": [
@@ -65,7 +67,7 @@ def open_runs(
         first.target_tokenizer,
         decoding,
         origin,
-        shapes=shapes,
+        shapes=() if shapes is None else shapes or one_sentence(max_length),
     )
 
 

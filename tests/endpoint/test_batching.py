@@ -84,6 +84,30 @@ def test_what_waits_is_joined_and_each_gets_its_own():
     asyncio.run(run())
 
 
+def test_parts_that_come_later_wait_as_well():
+    """Of a request that is computed in parts; and no longer once its caller has gone."""
+
+    async def run():
+        lengths = Lengths(held=True)
+        batcher = Batcher(Limits(rows=4, waiting_rows=6))
+        long = start(batcher, lengths, *["a. b. c. d."] * 4)
+        await until(lengths.running)
+        assert batcher.waiting_rows == 3
+        with pytest.raises(RequestError, match="queue of requests that wait is full"):
+            await batcher.run(lengths.signature, columns(*["e"] * 4))
+        long.cancel()
+        await asyncio.sleep(0)
+        assert batcher.waiting_rows == 0
+        lengths.go.set()
+
+    asyncio.run(run())
+
+
+def test_no_rows():
+    outputs = asyncio.run(Batcher(Limits()).run(Lengths().signature, columns()))
+    assert outputs["length"].tolist() == []
+
+
 def test_signatures_are_not_joined():
     async def run():
         one, other = Lengths(held=True), Lengths()

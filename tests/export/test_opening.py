@@ -11,6 +11,7 @@ from untrained_run import untrained_run
 from keras_transformer import DecodingConfig, Transformer
 from keras_transformer.commands.facts import facts_of
 from keras_transformer.commands.info import as_text
+from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.export.opening import languages_of, open_translator
 from keras_transformer.export.saved_model import export_saved_model
@@ -102,6 +103,13 @@ def test_a_run_among_exports_is_refused(run, exported):
 def test_an_export_that_was_not_made_to_be_compiled(exported):
     with pytest.raises(ValueError, match=rf"made with --compile.*Received: {exported}$"):
         open_translator([exported], shapes=())
+
+
+def test_an_export_is_compiled_for_its_own_shapes(tmp_path):
+    (tmp_path / "saved_model.pb").touch()
+    (tmp_path / "metadata.json").write_text('{"compiled_shapes": ["1x32", "1x64"]}')
+    with pytest.raises(ValueError, match=r"compiled for 1x32 1x64 and nothing.*Received: 8x64$"):
+        open_translator([tmp_path], shapes=[SearchShape(8, 64)])
 
 
 def test_an_export_has_one_checkpoint(exported):

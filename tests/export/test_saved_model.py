@@ -177,6 +177,9 @@ def test_fewer_signatures(translator, tmp_path, monkeypatch):
     export_saved_model(translator, tmp_path, signatures=["score"])
     assert sorted(saved) == ["score", "serving_default"]
     monkeypatch.setattr(tf.saved_model, "load", lambda path: SimpleNamespace(signatures=saved))
+    for wrong in ("score", ["nbset"]):
+        with pytest.raises(ValueError, match=r"`signatures` must be a list of translate, nbest"):
+            export_saved_model(translator, tmp_path, signatures=wrong)
     with pytest.raises(ValueError, match=r"--signatures attention\. Received: one with s"):
         SavedTranslator(tmp_path).attend([b"a dog"])
 

@@ -33,7 +33,7 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from tensorflow_serving.apis.prediction_service_pb2_grpc import PredictionServiceStub
 from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
-from keras_transformer import Transformer, TransformerConfig
+from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.endpoint.models import ServedModels
@@ -285,6 +285,16 @@ class TestWarmup:
         lengths = translator.source_tokenizer.tokenize([*one, *two]).row_lengths().numpy()
         assert (len(one), len(two)) == (1, 2)
         assert lengths[0] <= 6 < lengths[1] <= 16
+
+    def test_a_sentence_for_a_shape_is_one_piece(self, translator):
+        """Also where each sentence of a text is translated by itself."""
+        config = DecodingConfig(split_sentences=True)
+        split = Translator(translator.models, translator.source_tokenizer, config=config)
+        text = serving._sentence(split, SearchShape(1, 14))
+        outputs = split.graph.translate(tf.constant([text]))
+        assert outputs["pieces"].numpy().tolist() == [1]
+        with pytest.raises(ValueError, match=r"`shapes` must have room for a text.*Received: 1x2"):
+            serving._sentence(split, SearchShape(1, 2))
 
     def test_text_is_short_and_long(self, requests, translator):
         text = [line for request in requests for line in request.inputs["text"].string_val]

@@ -213,6 +213,7 @@ def test_a_tokenizer_in_json(huggingface, tmp_path):
         ("normalizer", {"handle_chinese_chars": False}, "'tokenize_chinese_chars': False"),
         ("normalizer", {"type": "Sequence"}, "a normalizer of the type BertNormalizer.*'Sequence'"),
         ("pre_tokenizer", {"type": "Whitespace"}, "BertPreTokenizer.*'Whitespace'"),
+        ("normalizer", None, "of the type BertNormalizer.*Received: None"),
     ):
         changed = {**content, name: part}
         (huggingface / "tokenizer.json").write_text(json.dumps(changed))

@@ -147,6 +147,9 @@ def test_options_that_are_not_followed(options, told, tmp_path):
     same = {"do_lower_case": False, "strip_accents": None, "tokenize_chinese_chars": True}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(same))
     assert not WordPieceTokenizer.load(path).lowercase
+    (tmp_path / "tokenizer_config.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"an object of JSON.*another in .*tokenizer_config\.json"):
+        WordPieceTokenizer.load(path)
 
 
 def test_training_is_exact_and_repeatable(tokenizer):

@@ -11,7 +11,7 @@ from thorough import number
 
 from keras_transformer import Transformer
 from keras_transformer.config import DecodingConfig
-from keras_transformer.config.search_shapes import ONE_SENTENCE, SearchShape, parse_shapes
+from keras_transformer.config.search_shapes import SearchShape, one_sentence, parse_shapes
 from keras_transformer.decoding import Hypotheses
 from keras_transformer.translation.compiled_search import CompiledSearch
 from keras_transformer.translation.translator import Translator
@@ -76,6 +76,14 @@ def test_the_smallest_shape_that_fits(rows, length, shape):
     np.testing.assert_array_equal(found.log_probs, factor[:, None])
 
 
+def test_the_smallest_is_that_of_the_fewest_tokens():
+    """And not that of the fewest sentences."""
+    seen, shapes = [], [SearchShape(2, 16), SearchShape(4, 6)]
+    search = CompiledSearch(echo("plain", seen), echo("compiled", seen), shapes)
+    search(tf.ones([1, 5], tf.int32), factor=tf.ones([1], tf.int32))
+    assert seen == [("compiled", (4, 6), [])]
+
+
 def test_a_prefix_is_never_compiled():
     seen = []
     search = CompiledSearch(echo("plain", seen), echo("compiled", seen), SHAPES)
@@ -117,22 +125,23 @@ def test_translations_are_those_of_the_plain_search(tokenizers, name, models):
 
 
 @pytest.mark.parametrize(
-    ("shape", "config"),
+    ("shape", "config", "message"),
     [
-        (SearchShape(1, 13), DecodingConfig()),
-        (SearchShape(1, 8), DecodingConfig(sampling=True, beam_size=1)),
+        (SearchShape(1, 13), DecodingConfig(), "here 12; give smaller ones. Received: 1x13"),
+        (SearchShape(1, 8), DecodingConfig(sampling=True), "`sampling` is not for .*: .*1x4, 1x8"),
     ],
 )
-def test_what_does_not_fit_is_refused(tokenizers, shape, config):
+def test_what_does_not_fit_is_refused(tokenizers, shape, config, message):
     graph = small_translator(tokenizers, False, {}, config).graph
-    with pytest.raises(ValueError, match=rf"here 12, and without `sampling`.*{shape}, sampling"):
+    with pytest.raises(ValueError, match=message):
         graph.compiled([SearchShape(1, 4), shape])
 
 
 def test_shapes_as_they_are_written():
-    assert parse_shapes([]) == ONE_SENTENCE
+    assert parse_shapes([]) == ()
     assert parse_shapes(["8x64", "1x32", "8x64"]) == (SearchShape(1, 32), SearchShape(8, 64))
-    assert [str(shape) for shape in ONE_SENTENCE] == ["1x32", "1x64"]
+    assert [str(shape) for shape in one_sentence(256)] == ["1x32", "1x64"]
+    assert [str(shape) for shape in one_sentence(24)] == ["1x24"]
     assert dataclasses.astuple(SearchShape(1, 32)) == (1, 32)
     for text in ("32", "1x", "1X32", "-1x32", "1x32 ", "1x3.5", ""):
         with pytest.raises(ValueError, match=r"sentences x tokens, as in 1x32"):

@@ -3,7 +3,7 @@
 // elsewhere is shown as text.
 
 const PAUSE_MS = 120; // Between a key and the request.
-const ROWS = 32; // Most lines of a request: so the server's answers come bit by bit.
+const ROWS = 32; // Most lines of a request: so none of them takes long.
 
 const $ = (id) => document.getElementById(id);
 
