@@ -20,6 +20,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+import thorough
 import yaml
 from endpoint_server import of_loaded, serve
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
@@ -254,6 +255,7 @@ def test_what_xla_must_compile_is_in_one_signature(exported):
     assert needing_xla == {"compiled"}
 
 
+@thorough.only
 def test_compiled_in_python(exported, loaded):
     """Sentence by sentence, so that each is compiled, as the others have them together."""
     translator = open_translator([exported], shapes=())
@@ -635,6 +637,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 class TestOtherLoaders:
+    @thorough.only
     def test_saved_model_cli(self, exported, loaded):
         run_options = "--tag_set", "serve", "--signature_def", "serving_default"
         commands = [
