@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -28,6 +29,8 @@ BACKEND = keras.backend.backend()
 sys.path.insert(0, str(TESTS))
 pytest.register_assert_rewrite("layer_checks")
 
+from thorough import number  # noqa: E402
+
 
 def pytest_configure(config):
     # Keras 3.15 under NumPy 2, hundreds of times.
@@ -47,10 +50,16 @@ def pytest_collection_modifyitems(config, items):
     if BACKEND == "tensorflow":
         return
 
+    cases = Counter()
+
     def is_for_this_backend(item):
         # JAX compiles each operation for each dtype, a minute's work for a third one that takes
         # the path of bfloat16.
-        return item.get_closest_marker("any_backend") and "mixed_float16" not in item.name
+        if not item.get_closest_marker("any_backend") or "mixed_float16" in item.name:
+            return False
+        # And for each shape: of a test's cases the first two, or all in the thorough form.
+        cases[item.nodeid.partition("[")[0]] += 1
+        return cases[item.nodeid.partition("[")[0]] <= number(2, len(items))
 
     kept = [item for item in items if is_for_this_backend(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
