@@ -65,7 +65,9 @@ class Translator:
         target_tokenizer = target_tokenizer or source_tokenizer
         tokenizers = source_tokenizer, target_tokenizer
         graph = TranslationGraph(models, *tokenizers, config, limits=limits)
-        self.graph = graph = graph.compiled(shapes) if shapes else graph
+        if shapes:
+            graph = graph.compiled(shapes)
+        self.graph = graph
         self.models = self.graph.models
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
