@@ -16,7 +16,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_transformer import DecodingConfig, Transformer
-from keras_transformer.config.search_shapes import ONE_SENTENCE, SearchShape
+from keras_transformer.config.search_shapes import SearchShape, one_sentence
 from keras_transformer.decoding import search_translations
 from keras_transformer.export.ctranslate2 import export_ctranslate2
 from keras_transformer.export.huggingface import marian_options, marian_weights
@@ -71,7 +71,7 @@ def ours(model: Transformer, threads: int, shapes: Sequence[SearchShape] = ()) -
 
 def ours_compiled(model: Transformer, threads: int) -> Translate:
     """This package as with `--compile`."""
-    return ours(model, threads, ONE_SENTENCE)
+    return ours(model, threads, one_sentence(model.config.max_length))
 
 
 def ctranslate2(model: Transformer, threads: int, compute_type: str = "float32") -> Translate:

@@ -81,18 +81,81 @@ def runs(config, tmp_path_factory):
     return folder
 
 
+def small_model():
+    size = dict(num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=32)
+    return compile_model(Transformer(TransformerConfig(vocab_size=40, **size)), TrainingConfig())
+
+
+def small_batches(names):
+    plan, _ = fit_plan(names["corpus"], names["preprocess"], batch_tokens=64)
+    return TranslationBatches(names["corpus"], names["preprocess"], plan)
+
+
+def origin(names):
+    corpus, tokenizer = names["corpus"], names["tokenizer"]
+    return Origin(corpus.name, fingerprint(corpus), (tokenizer, tokenizer))
+
+
+# What examples use without making it: a model, its tokenizer, data, and a way to decode.
+TRANSLATION = {
+    "tokenizer": lambda names: SubwordTokenizer.train(
+        [side for pair in PAIRS for side in pair], vocab_size=40
+    ),
+    "model": lambda names: small_model(),
+    "optimizer": lambda names: names["model"].optimizer,
+    "loss": lambda names: names["model"].loss,
+    "translator": lambda names: Translator(names["model"], names["tokenizer"]),
+    "corpus": lambda names: Corpus("pairs", lambda: iter(PAIRS)),
+    "preprocess": lambda names: PairPreprocessor((names["tokenizer"],) * 2, max_length=32),
+    "batches": small_batches,
+    "dataset": lambda names: names["batches"].dataset(),
+    "origin": origin,
+    "step": lambda names: names["model"].decode_step,
+    "state": lambda names: names["model"].start_decoding(np.array([[5, 6, 3]]), max_length=5),
+    "limits": lambda names: keras.ops.convert_to_tensor([5]),
+}
+# Of trainings, in a folder with runs.
+TRAINING = {
+    "state": lambda names: TrainingState(
+        names["model"], Checkpoints("checkpoints"), Interruption()
+    ),
+    "run": lambda names: open_run("runs/demo"),
+    "task": lambda names: task_of(names["run"].config),
+    "plan": lambda names: names["run"].plan,
+    "source": lambda names: names["run"].source_tokenizer,
+    "target": lambda names: names["run"].target_tokenizer,
+}
+# Of predictions: a vocabulary of words, and a model of each kind.
+PREDICTION = {
+    "wordpiece": lambda names: WordPieceTokenizer(
+        [*SPECIAL, "the", "cat", "##s", "sat", "who", "?", ".", "a"]
+    ),
+    "bert": lambda names: BertConfig(
+        names["wordpiece"].vocab_size, num_layers=1, d_model=8, num_heads=1, max_length=16
+    ),
+    "classifier": lambda names: TextClassifier(names["bert"], outputs=2),
+    "span_finder": lambda names: SpanFinder(names["bert"]),
+    "tagger": lambda names: TokenTagger(names["bert"], outputs=2),
+}
+
+
+class Names(dict):
+    """The names that an example may use, of which some are made when they are used."""
+
+    def __init__(self, makers, *named):
+        super().__init__(*named)
+        self._makers = makers
+
+    def __missing__(self, name):
+        if name not in self._makers:
+            raise KeyError(name)
+        self[name] = self._makers[name](self)
+        return self[name]
+
+
 @pytest.fixture
 def names(config):
-    """What examples use without making it: a model, its tokenizer, data, and a way to decode."""
-    tokenizer = SubwordTokenizer.train([side for pair in PAIRS for side in pair], vocab_size=40)
-    size = dict(num_layers=1, d_model=16, d_ff=32, num_heads=2, max_length=32)
-    model = Transformer(TransformerConfig(vocab_size=40, **size))
-    compile_model(model, TrainingConfig())
-    corpus = Corpus("pairs", lambda: iter(PAIRS))
-    source = np.array([[5, 6, 3]], "int32")
-    preprocess = PairPreprocessor((tokenizer, tokenizer), max_length=32)
-    plan, _ = fit_plan(corpus, preprocess, batch_tokens=64)
-    batches = TranslationBatches(corpus, preprocess, plan)
+    """What all examples may use as it is."""
     return {
         **{name: getattr(layers, name) for name in layers.__all__},
         **{name: getattr(keras_transformer, name) for name in keras_transformer.__all__},
@@ -100,36 +163,12 @@ def names(config):
         "tf": tf,
         "keras": keras,
         "config": config,
-        "model": model,
-        "optimizer": model.optimizer,
-        "loss": model.loss,
-        "corpus": corpus,
-        "origin": Origin(corpus.name, fingerprint(corpus), (tokenizer, tokenizer)),
-        "prepare": prepare,
-        "batches": batches,
-        "dataset": batches.dataset(),
-        "tokenizer": tokenizer,
-        "train_sentencepiece": train_sentencepiece,
-        "translator": Translator(model, tokenizer),
         "pairs": PAIRS,
+        "prepare": prepare,
+        "open_run": open_run,
+        "train_sentencepiece": train_sentencepiece,
         "greedy_search": greedy_search,
         "propose_best": propose_best,
-        "step": model.decode_step,
-        "state": model.start_decoding(source, max_length=5),
-        "limits": keras.ops.convert_to_tensor([5]),
-    }
-
-
-def prediction_names():
-    """What examples of predictions use: a vocabulary of words, and a model of each kind."""
-    words = ["the", "cat", "##s", "sat", "who", "?", ".", "a"]
-    wordpiece = WordPieceTokenizer([*SPECIAL, *words])
-    config = BertConfig(wordpiece.vocab_size, num_layers=1, d_model=8, num_heads=1, max_length=16)
-    return {
-        "wordpiece": wordpiece,
-        "classifier": TextClassifier(config, outputs=2),
-        "span_finder": SpanFinder(config),
-        "tagger": TokenTagger(config, outputs=2),
     }
 
 
@@ -140,29 +179,16 @@ class WhatIsShown(doctest.OutputChecker):
         return not want or super().check_output(want, got, optionflags)
 
 
-def training_names(names):
-    """What examples of the training use, in a folder with runs."""
-    run = open_run("runs/demo")
-    return {
-        "state": TrainingState(names["model"], Checkpoints("checkpoints"), Interruption()),
-        "run": run,
-        "task": task_of(run.config),
-        "open_run": open_run,
-        "plan": run.plan,
-        "source": run.source_tokenizer,
-        "target": run.target_tokenizer,
-    }
-
-
 @pytest.mark.parametrize("example", list(examples()))
 def test_example(example, names, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(runs, "runs")
-    if example.name.split(".")[1] in ("runs", "tasks", "training"):
-        names.update(training_names(names))
-    if example.name.split(".")[1] in ("prediction", "tasks"):
-        names.update(prediction_names())
-    example.globs = {**names, **example.globs}
+    package, makers = example.name.split(".")[1], TRANSLATION
+    if package in ("runs", "tasks", "training"):
+        makers = makers | TRAINING
+    if package in ("prediction", "tasks"):
+        makers = makers | PREDICTION
+    example.globs = Names(makers, {**names, **example.globs})
     report = []
     doctest.DocTestRunner(WhatIsShown(), verbose=False).run(example, out=report.append)
     assert not report, "".join(report)

@@ -100,6 +100,7 @@ def test_a_pair_of_weight_2_counts_as_if_it_were_there_twice(micro_batches):
             LabelSmoothedCrossEntropy(0.1),
             metrics=[TokenAccuracy("unweighted")],
             weighted_metrics=[TokenAccuracy(), Perplexity()],
+            jit_compile=False,
         )
     counts = np.array([2, 0, 1, 3, 1, 2, 0])
     for inputs, labels in batches_of(rows=7, number=3):
