@@ -12,6 +12,7 @@ from keras import ops
 
 from keras_transformer.layers import TokenEmbedding
 from keras_transformer.layers.beams import take_beams
+from keras_transformer.layers.cache import fix_length
 from keras_transformer.models.families import Family
 from keras_transformer.models.token_normalized import TokenNormalizedModel
 
@@ -74,11 +75,8 @@ class Toy(TokenNormalizedModel):
         hidden = self.hidden(self.target_embedding(tokens) + memory)
         return self.target_embedding(self.dropout(hidden, training=training), reverse=True)
 
-    def start_decoding(self, source, max_length, beam_size=1, coverage=False, memory_length=None):
+    def start_decoding(self, source, max_length, beam_size=1, coverage=False):
         memory, shares = self._encode(source)
-        if memory_length is not None:
-            shares = ops.pad(shares, [[0, 0], [0, memory_length - ops.shape(source)[1]]])
-            shares = ops.reshape(shares, (source.shape[0] or -1, memory_length))
         state = {"memory": memory, "shares": shares}
         if coverage:
             shape = (ops.shape(source)[0], beam_size, ops.shape(shares)[1])
@@ -94,6 +92,13 @@ class Toy(TokenNormalizedModel):
 
     def resize_decoding(self, state, rows, max_length):
         return {name: ops.take(x, rows, axis=0) for name, x in state.items()}
+
+    def fix_decoding(self, begun, state, length):
+        batch_size = ops.shape(state["memory"])[0]
+        state = {**state, "shares": fix_length(begun["shares"], batch_size, length, axis=1)}
+        if "coverage" in state:
+            state["coverage"] = fix_length(state["coverage"], batch_size, length, axis=2)
+        return state
 
     def coverage(self, state):
         return state["coverage"], ops.expand_dims(state["shares"] > 0, 1)

@@ -1,7 +1,7 @@
 """Several models of one vocabulary that decide together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras import ops
@@ -62,3 +62,20 @@ def ensemble_resize(resizes: Sequence[Resize]) -> Resize:
         return [one(state, rows, max_length) for one, state in zip(resizes, states, strict=True)]
 
     return resize
+
+
+def ensemble_fix(
+    fixes: Sequence[Callable[[Any, Any, int], Any]], begun: Sequence[Any]
+) -> Callable[[Sequence[Any], int], list[Any]]:
+    """Makes the `fix` of an ensemble from the `fix_decoding` of its models; see `search.Rooms`.
+
+    Args:
+        fixes: The method of each model.
+        begun: The state that each one began with.
+    """
+
+    def fix(states: Sequence[Any], length: int) -> list[Any]:
+        parts = zip(fixes, begun, states, strict=True)
+        return [one(first, state, length) for one, first, state in parts]
+
+    return fix

@@ -5,7 +5,7 @@ A search is a pure function over a step callback and a state. It knows no model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import keras
 from keras import ops
@@ -44,6 +44,20 @@ Resize = Callable[[Any, Tensor, Tensor], Any]
 SEGMENT_LENGTH = 16
 
 
+class Rooms(NamedTuple):
+    """Lengths to have room for, one after the other, where the shapes in a loop must not change.
+
+    Args:
+        lengths: Ascending; the last one is the search's `max_length`.
+        least: int32 scalar, tokens of the longest source: a room that has less is passed by.
+        fix: Takes a state and a length; gives the state with room for so many steps and tokens.
+    """
+
+    lengths: Sequence[int]
+    least: Tensor
+    fix: Callable[[Any, int], Any]
+
+
 class SearchOptions(TypedDict, total=False):
     """The options of `search` that greedy search, beam search and sampling have as well."""
 
@@ -53,6 +67,7 @@ class SearchOptions(TypedDict, total=False):
     constraints: Sequence[Constraint]
     inputs: Mapping[str, Tensor] | None
     resize: Resize | None
+    rooms: Rooms | None
 
 
 def search(
@@ -71,6 +86,7 @@ def search(
     constraints: Sequence[Constraint] = (),
     inputs: Mapping[str, Tensor] | None = None,
     resize: Resize | None = None,
+    rooms: Rooms | None = None,
 ) -> Hypotheses:
     """Extends hypotheses until none can change the result any more.
 
@@ -99,6 +115,7 @@ def search(
             as it is needed; it is called before the first step. That changes shapes in a loop,
             which of the backends TensorFlow alone can do. None for a state that has room for
             `max_length` steps.
+        rooms: See `Rooms`; None for one loop in the shapes that the state has.
 
     Returns:
         The best n hypotheses of each sentence.
@@ -131,6 +148,8 @@ def search(
     live = start(limits, alpha, max_length, starting, num_hypotheses, inputs or {})
     if resize is not None:
         return _in_segments(extend, live, state, resize)
+    if rooms is not None:
+        return _in_rooms(extend, live, state, rooms)
 
     def unfinished(index: Tensor, live: Live, state: Any) -> Tensor:
         return ops.any(ops.logical_not(live.done))
@@ -201,3 +220,22 @@ def _in_segments(
     first = next_segment(none, live, state, room=none)
     *_, found = ops.while_loop(any_left, run_segment, (*first, live.ended))
     return found
+
+
+def _in_rooms(
+    extend: Callable[[Tensor, Live, Any], tuple[Tensor, Live, Any]],
+    live: Live,
+    state: Any,
+    rooms: Rooms,
+) -> Hypotheses:
+    """Runs a search in a loop for each room, which goes on where the one before it ended."""
+    index = ops.zeros((), "int32")
+    for length in rooms.lengths:
+
+        def unfinished(index: Tensor, live: Live, state: Any, length: int = length) -> Tensor:
+            has_room = ops.logical_and(index < length, rooms.least <= length)
+            return ops.logical_and(has_room, ops.any(ops.logical_not(live.done)))
+
+        state = rooms.fix(state, length)
+        index, live, state = ops.while_loop(unfinished, extend, (index, live, state))
+    return live.ended

@@ -14,14 +14,18 @@ from keras_transformer.decoding.constraints import (
     forced_prefix,
     no_repeated_ngram,
 )
-from keras_transformer.decoding.ensemble import ensemble_resize, ensemble_step
+from keras_transformer.decoding.ensemble import ensemble_fix, ensemble_resize, ensemble_step
 from keras_transformer.decoding.hypotheses import Hypotheses
 from keras_transformer.decoding.penalties import LENGTH_PENALTIES, coverage_penalty
 from keras_transformer.decoding.sampling import sample
-from keras_transformer.decoding.search import Bonus, Constraint, SearchOptions
+from keras_transformer.decoding.search import Bonus, Constraint, Rooms, SearchOptions
 from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.tensors import Tensor
 from keras_transformer.text.vocabulary import PAD_ID
+
+# Most sentences need no more. Each further room is a loop in a graph, for which TFLite packs the
+# weights once more, so they are few.
+_FIRST_ROOM = 32
 
 
 def search_translations(
@@ -52,9 +56,9 @@ def search_translations(
             for no other bound than those of `config` and the model.
         alpha: float32 `[batch]`, exponent of each sentence's length penalty; None for that of
             `config`.
-        fixed_length: Make room at once for sources and translations of so many tokens, so that the
-            loop has the same shapes whatever the source: what TFLite wants. None for room that
-            the source's shape gives.
+        fixed_length: The most tokens of a source and a translation. Room for them is made in steps
+            of fixed lengths, so that the shapes in each loop are the same whatever the source:
+            what TFLite wants. None for room that the source's shape gives.
         grow: Whether room grows as it is needed, and sentences that are done leave the batch, on
             TensorFlow; otherwise all shapes follow from the source's: what XLA wants.
         num_hypotheses: Translations of each sentence; None for what `config` says.
@@ -74,12 +78,15 @@ def search_translations(
     # start.
     grows = grow and keras.backend.backend() == "tensorflow" and fixed_length is None
     n = num_hypotheses or config.num_hypotheses
-    beam_size, room = n if config.sampling else config.beam_size, 0 if grows else max_length
-    states = _start(models, source, config, beam_size, room, fixed_length)
+    beam_size = n if config.sampling else config.beam_size
+    lengths = [max_length] if fixed_length is None else _room_lengths(fixed_length)
+    states = _start(models, source, config, beam_size, 0 if grows else lengths[0])
+    fix = ensemble_fix([model.fix_decoding for model in models], states)
     options: SearchOptions = {
         "constraints": _constraints(config, banned_ids, prefix),
         "inputs": {} if prefix is None else {"prefix": prefix},
         "resize": ensemble_resize([model.resize_decoding for model in models]) if grows else None,
+        "rooms": None if fixed_length is None else Rooms(lengths, ops.shape(source)[1], fix),
         "bonus": _coverage_bonus(models, config.coverage_penalty),
     }
     sentences = ensemble_step([model.decode_step for model in models]), states, limits, max_length
@@ -111,19 +118,18 @@ def _start(
     config: DecodingConfig,
     beam_size: int,
     max_length: int | Tensor,
-    memory_length: int | None,
 ) -> list[Any]:
     """Returns each model's state before the first token, with room for `max_length` steps."""
     return [
-        model.start_decoding(
-            source,
-            max_length,
-            beam_size,
-            coverage=config.coverage_penalty > 0,
-            memory_length=memory_length,
-        )
+        model.start_decoding(source, max_length, beam_size, coverage=config.coverage_penalty > 0)
         for model in models
     ]
+
+
+def _room_lengths(longest: int) -> list[int]:
+    """Returns the length of the first room, four times that, and so on up to the longest."""
+    lengths = (_FIRST_ROOM * 4**times for times in range(longest.bit_length()))
+    return [*(length for length in lengths if length < longest), longest]
 
 
 def _lengths(

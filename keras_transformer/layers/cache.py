@@ -122,22 +122,25 @@ def resize(x: Tensor, rows: Tensor, slots: int | Tensor) -> Tensor:
     return ops.pad(kept, [[0, 0], [0, 0], [0, room]] + [[0, 0]] * (len(x.shape) - 3))
 
 
-def fill_up(x: Tensor, batch_size: int | Tensor, length: int, axis: int) -> Tensor:
-    """Fills an axis up to a length, with zeros or False.
+def fix_length(x: Tensor, batch_size: int | Tensor, length: int, axis: int) -> Tensor:
+    """Gives an axis a length: cuts what is beyond it, or fills it up with zeros or False.
 
     Args:
         x: `[batch, ...]`.
         batch_size: Sentences.
-        length: Length to have, at least that of the axis.
+        length: Length to have.
         axis: The axis.
 
     Returns:
         `x` with that length, and with static shapes if `batch_size` is an int.
 
     Example:
-        >>> tuple(fill_up(keras.ops.ones((1, 2, 5, 8)), 1, length=7, axis=2).shape)
+        >>> tuple(fix_length(keras.ops.ones((1, 2, 5, 8)), 1, length=7, axis=2).shape)
         (1, 2, 7, 8)
     """
+    if x.shape[axis] == length:
+        return x
+    x = x[(slice(None),) * axis + (slice(length),)]
     room = [*ops.shape(x)]
     room[axis] = length - room[axis]
     shape = [batch_size, *x.shape[1:]]

@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_transformer.config.recurrent import RecurrentConfig
 from keras_transformer.layers.beams import take_beams
-from keras_transformer.layers.cache import fill_up
+from keras_transformer.layers.cache import fix_length
 from keras_transformer.layers.embedding import TokenEmbedding
 from keras_transformer.layers.gather import gather
 from keras_transformer.layers.recurrent_decoder import make_decoder
@@ -170,15 +170,12 @@ class RecurrentEncoderDecoder(SourceTargetModel):
     def _embed(self, embedding: TokenEmbedding, ids: Tensor, training: bool | None) -> Tensor:
         return self.embedding_dropout(embedding(ids), training=training)
 
-    def _encode(
-        self, source: Tensor, training: bool | None, memory_length: int | None = None
-    ) -> tuple[Memory, list[Tensor]]:
+    def _encode(self, source: Tensor, training: bool | None) -> tuple[Memory, list[Tensor]]:
         """Encodes source ids.
 
         Args:
             source: int `[batch, source_length]`.
             training: Whether dropout is active.
-            memory_length: As of `start_decoding`.
 
         Returns:
             What the decoder attends to, and its first hidden states.
@@ -187,10 +184,6 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         x = self._embed(self.source_embedding, source, training)
         annotations, forwards, backwards = self.encoder(x, real, training=training)
         summary = ops.concatenate([forwards, backwards], -1)
-        if memory_length is not None:
-            batch_size = ops.shape(source)[0]
-            annotations = fill_up(annotations, batch_size, memory_length, axis=1)
-            real = fill_up(real, batch_size, memory_length, axis=1)
         memory = self.decoder.attention.memory(
             self.dropout(annotations, training=training),
             self.dropout(summary, training=training),
@@ -204,13 +197,12 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         max_length: int | Tensor,
         beam_size: int = 1,
         coverage: bool = False,
-        memory_length: int | None = None,
     ) -> State:
         """Encodes a source and prepares a state for `decode_step`; see `Seq2Seq`.
 
         It is as large for few steps as for many, so `max_length` is of no effect.
         """
-        memory, hidden = self._encode(source, False, memory_length)
+        memory, hidden = self._encode(source, False)
         state: State = {
             "index": ops.zeros((), "int32"),
             "hidden": [ops.repeat(part, beam_size, axis=1) for part in hidden],
@@ -250,6 +242,23 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         if "coverage" in state:
             resized["coverage"] = kept(state["coverage"])
         return resized
+
+    def fix_decoding(self, begun: State, state: State, length: int) -> State:
+        """Gives a state shapes that are the same for every source; see `Seq2Seq`."""
+        batch_size = ops.shape(state["hidden"][0])[0]
+
+        def fixed(x: Tensor, axis: int) -> Tensor:
+            return fix_length(x, batch_size, length, axis)
+
+        memory = {**begun["memory"]}
+        memory["attention_mask"] = fixed(memory["attention_mask"], axis=2)
+        if "keys" in memory:  # Otherwise the source is one vector.
+            memory["keys"] = fixed(memory["keys"], axis=1)
+            memory["values"] = fixed(memory["values"], axis=1)
+        fixed_state: State = {**state, "memory": memory}
+        if "coverage" in state:
+            fixed_state["coverage"] = fixed(state["coverage"], axis=2)
+        return fixed_state
 
     def coverage(self, state: State) -> tuple[Tensor, Tensor]:
         """Tells how much attention each source token has got so far; see `Seq2Seq`."""

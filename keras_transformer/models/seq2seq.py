@@ -58,7 +58,6 @@ class Seq2Seq(Protocol):
         max_length: int | Tensor,
         beam_size: int = 1,
         coverage: bool = False,
-        memory_length: int | None = None,
     ) -> Any:
         """Encodes a source and prepares the state for `decode_step`.
 
@@ -68,8 +67,6 @@ class Seq2Seq(Protocol):
                 make more.
             beam_size: Hypotheses of each sentence.
             coverage: Whether to sum up what each hypothesis attends to, for the method `coverage`.
-            memory_length: Length to fill the encoded source up to, so that the shapes of all steps
-                are the same for every source; None for that of the source.
 
         Returns:
             A nested structure of tensors.
@@ -97,6 +94,18 @@ class Seq2Seq(Protocol):
 
         Returns:
             The state of those sentences.
+        """
+
+    def fix_decoding(self, begun: Any, state: Any, length: int) -> Any:
+        """Gives a state shapes that are the same for every source.
+
+        Args:
+            begun: From `start_decoding`, of the source's own length.
+            state: `begun`, or what steps made of it after a length before was given to it.
+            length: Source tokens and steps to have room for; of a longer source, so many are left.
+
+        Returns:
+            The state, whose shapes follow from `length`, batch and beam.
         """
 
     def coverage(self, state: Any) -> tuple[Tensor, Tensor]:

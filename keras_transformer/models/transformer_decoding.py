@@ -15,7 +15,7 @@ from keras import ops
 from keras_transformer.config import TransformerConfig
 from keras_transformer.layers import Decoder, PaddingMask, PositionalSum, TokenEmbedding
 from keras_transformer.layers.beams import take_beams
-from keras_transformer.layers.cache import fill_up, newest_slots, resize
+from keras_transformer.layers.cache import fix_length, newest_slots, resize
 from keras_transformer.layers.gather import gather
 from keras_transformer.tensors import Tensor
 
@@ -63,7 +63,6 @@ class TransformerDecoding:
         max_length: int | Tensor,
         beam_size: int = 1,
         coverage: bool = False,
-        memory_length: int | None = None,
     ) -> State:
         """Encodes a source and prepares a state for `decode_step`; see `Seq2Seq`.
 
@@ -72,17 +71,12 @@ class TransformerDecoding:
         """
         memory = self.encode(source, training=False)
         batch_size, slots = ops.shape(source)[0], self._steps_kept(max_length) * beam_size
-        keys_values, memory_mask = self.decoder.keys_values(memory), self.padding_mask(source)
-        if memory_length is not None:
-            keys_values = keras.tree.map_structure(
-                lambda x: fill_up(x, batch_size, memory_length, axis=2), keys_values
-            )
-            memory_mask = fill_up(memory_mask, batch_size, memory_length, axis=3)
+        memory_mask = self.padding_mask(source)
         state: State = {
             "index": ops.zeros((), "int32"),
             "past": ops.zeros((batch_size, beam_size, slots), "bool"),
             "caches": self.decoder.empty_caches(batch_size, slots),
-            "keys_values": keys_values,
+            "keys_values": self.decoder.keys_values(memory),
             "memory_mask": memory_mask,
             "output_kernel": self.output_embedding.output_kernel(),
         }
@@ -150,6 +144,25 @@ class TransformerDecoding:
         if "coverage" in state:
             resized["coverage"] = kept(state["coverage"])
         return resized
+
+    def fix_decoding(self, begun: State, state: State, length: int) -> State:
+        """Gives a state shapes that are the same for every source; see `Seq2Seq`."""
+        batch_size, beam_size, _ = ops.shape(state["past"])
+        slots = self._steps_kept(length) * beam_size
+
+        def fixed(part: Any, length: int, axis: int) -> Any:
+            return keras.tree.map_structure(lambda x: fix_length(x, batch_size, length, axis), part)
+
+        fixed_state: State = {
+            **state,
+            "past": fixed(state["past"], slots, axis=2),
+            "caches": fixed(state["caches"], slots, axis=2),
+            "keys_values": fixed(begun["keys_values"], length, axis=2),
+            "memory_mask": fixed(begun["memory_mask"], length, axis=3),
+        }
+        if "coverage" in state:
+            fixed_state["coverage"] = fixed(state["coverage"], length, axis=2)
+        return fixed_state
 
     def coverage(self, state: State) -> tuple[Tensor, Tensor]:
         """Tells how much attention each source token has got so far; see `Seq2Seq`."""

@@ -1,5 +1,7 @@
 """Searches with small Transformers against ones in plain Python that decode all tokens again."""
 
+import sys
+
 import numpy as np
 import pytest
 from keras import ops
@@ -76,6 +78,29 @@ def test_a_restricted_model_finds_the_same_in_a_graph_whose_cache_grows():
     np.testing.assert_array_equal(ids, expected_ids[:, :, : ids.shape[2]])
     np.testing.assert_allclose(log_probs, expected_log_probs, rtol=1e-4)
     assert np.count_nonzero(ids[:, 0], axis=1).tolist() == [length + 6 for length in LENGTHS]
+
+
+@pytest.mark.parametrize("window", several([None, 3]))
+@pytest.mark.parametrize(
+    "config",
+    several(
+        [
+            DecodingConfig(beam_size=3, num_hypotheses=2, coverage_penalty=0.3),
+            DecodingConfig(beam_size=1),
+        ]
+    ),
+)
+def test_rooms_change_nothing(config, window, monkeypatch):
+    """Sources do not fit into the first of three, or do, and translations fill the others."""
+    module = sys.modules[search_translations.__module__]
+    model = random_transformer(seed=187, window=window)
+    expected = as_arrays(search_translations([model], SOURCE, config, banned_ids=[EOS_ID]))
+    monkeypatch.setattr(module, "_FIRST_ROOM", 2)
+    for rows, length in (([0, 1, 2, 3], 6), ([2], 1)):
+        source = SOURCE[rows, :length]
+        found = search_translations([model], source, config, banned_ids=[EOS_ID], fixed_length=16)
+        for one, whole in zip(as_arrays(found), expected, strict=True):
+            np.testing.assert_allclose(one, whole[rows], rtol=1e-4)
 
 
 def test_limits():

@@ -87,7 +87,8 @@ def test_padding_changes_nothing(model):
 def test_a_memory_that_is_filled_up_changes_nothing(model):
     tokens, parents = TARGET[:, :1], np.zeros((2, 1), "int32")
     plain, _ = model.decode_step(tokens, parents, model.start_decoding(SOURCE, 4))
-    state = model.start_decoding(SOURCE, 4, memory_length=9)
+    begun = model.start_decoding(SOURCE, 4)
+    state = model.fix_decoding(begun, begun, 9)
     filled, _ = model.decode_step(tokens, parents, state)
     np.testing.assert_allclose(
         ops.convert_to_numpy(filled), ops.convert_to_numpy(plain), rtol=1e-4, atol=1e-5

@@ -94,7 +94,8 @@ def test_a_step_gives_the_logits_of_a_call(option):
     """With what a source's end and a step's position have to do with it."""
     model = make_model(**option)
     expected = to_numpy(model(INPUTS, training=False))
-    state = model.start_decoding(SOURCE, 4, memory_length=9)
+    begun = model.start_decoding(SOURCE, 4)
+    state = model.fix_decoding(begun, begun, 9)
     for position in range(4):
         tokens = TARGET[:, position : position + 1]
         logits, state = model.decode_step(tokens, np.zeros((3, 1), "int32"), state)

@@ -19,6 +19,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.decoding import search_translations
 from keras_transformer.export.opening import open_translator
 from keras_transformer.export.tflite import export_tflite
 from keras_transformer.export.tflite.translator import LiteTranslator
@@ -66,6 +67,14 @@ def run_example(name, path, lines, without):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _two_rooms():
+    """Some sources do not fit into the first, and translations go on from it to the second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[search_translations.__module__], "_FIRST_ROOM", 8)
+        yield
 
 
 @pytest.fixture(scope="module")
