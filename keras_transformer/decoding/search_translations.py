@@ -74,19 +74,17 @@ def search_translations(
         (1, 1)
     """
     limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
-    # Only TensorFlow has loops in which shapes change; elsewhere there is room for all from the
-    # start.
+    # Elsewhere there is room for all from the start: no other backend has loops that change shapes.
     grows = grow and keras.backend.backend() == "tensorflow" and fixed_length is None
     n = num_hypotheses or config.num_hypotheses
     beam_size = n if config.sampling else config.beam_size
     lengths = [max_length] if fixed_length is None else _room_lengths(fixed_length)
     states = _start(models, source, config, beam_size, 0 if grows else lengths[0])
-    fix = ensemble_fix([model.fix_decoding for model in models], states)
     options: SearchOptions = {
         "constraints": _constraints(config, banned_ids, prefix),
         "inputs": {} if prefix is None else {"prefix": prefix},
         "resize": ensemble_resize([model.resize_decoding for model in models]) if grows else None,
-        "rooms": None if fixed_length is None else Rooms(lengths, ops.shape(source)[1], fix),
+        "rooms": None if fixed_length is None else _rooms(models, source, lengths, states),
         "bonus": _coverage_bonus(models, config.coverage_penalty),
     }
     sentences = ensemble_step([model.decode_step for model in models]), states, limits, max_length
@@ -124,6 +122,13 @@ def _start(
         model.start_decoding(source, max_length, beam_size, coverage=config.coverage_penalty > 0)
         for model in models
     ]
+
+
+def _rooms(
+    models: Sequence[Seq2Seq], source: Tensor, lengths: Sequence[int], begun: list[Any]
+) -> Rooms:
+    fix = ensemble_fix([model.fix_decoding for model in models], begun)
+    return Rooms(lengths, ops.shape(source)[1], fix)
 
 
 def _room_lengths(longest: int) -> list[int]:
