@@ -250,7 +250,7 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         def fixed(x: Tensor, axis: int) -> Tensor:
             return fix_length(x, batch_size, length, axis)
 
-        memory = {**begun["memory"]}
+        memory: Memory = {**begun["memory"]}
         memory["attention_mask"] = fixed(memory["attention_mask"], axis=2)
         if "keys" in memory:  # Otherwise the source is one vector.
             memory["keys"] = fixed(memory["keys"], axis=1)
