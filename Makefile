@@ -12,7 +12,7 @@ SENTENCES ?= "The old woman reads a good book in the garden." \
 	"We do not want to visit the museum tomorrow." \
 	"When does the train arrive?"
 
-.PHONY: install demo docs test lint format clean
+.PHONY: install install-test demo docs test lint format clean
 
 install: $(VENV)/installed
 
@@ -29,6 +29,8 @@ $(VENV)/installed: requirements.txt pyproject.toml
 $(VENV)/installed-test: $(VENV)/installed
 	$(BIN)/pip install --quiet --editable ".[test,jax,lint,docs]"
 	touch $@
+
+install-test: $(VENV)/installed-test
 
 demo: install
 	$(BIN)/python train.py --config configs/phrasebook.yaml --output $(RUN)

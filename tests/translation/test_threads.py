@@ -17,7 +17,8 @@ from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
 from keras_transformer.translation.translator import Translator
 
-REQUESTS, WARMUP, THREADS = thorough.number(1_000, 5_000), 500, 4
+REQUESTS, WARMUP = thorough.number((600, 300), (5_000, 500))
+THREADS = 4
 
 
 def resident_bytes():

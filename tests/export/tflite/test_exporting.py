@@ -69,14 +69,6 @@ def run_example(name, path, lines, without):
     return done.stdout
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _two_rooms():
-    """Some sources do not fit into the first, and translations go on from it to the second."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[search_translations.__module__], "_FIRST_ROOM", 8)
-        yield
-
-
 @pytest.fixture(scope="module")
 def pairs():
     return list(open_corpus("phrasebook:train:400", "en", "de"))
@@ -116,8 +108,11 @@ def lines(translator, pairs):
 
 @pytest.fixture(scope="module")
 def exported(translator, tmp_path_factory):
+    """In two rooms: some sources do not fit into the first, and translations go on from it."""
     nbest = translator.config.beam_size > 1
-    return export_tflite(translator, tmp_path_factory.mktemp("exports"), nbest=nbest)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[search_translations.__module__], "_FIRST_ROOM", 8)
+        return export_tflite(translator, tmp_path_factory.mktemp("exports"), nbest=nbest)
 
 
 def test_gives_the_translations_of_the_translator(translator, exported, lines):
