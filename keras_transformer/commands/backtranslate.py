@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
+    add_batches_option,
     add_checkpoint_option,
     add_decoding_options,
     add_model_argument,
@@ -38,6 +39,7 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         help="Codes of the languages, which end the files' names; by default those that the model "
         "translates from and into.",
     )
+    add_batches_option(parser)
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     parsed = parser.parse_args(arguments)
@@ -56,7 +58,12 @@ def _run(arguments: Namespace) -> None:
 
     require_local(arguments.output, "output")
     options = given_decoding_options(arguments)
-    translator = open_quietly(arguments.model, arguments.checkpoint, options)
+    translator = open_quietly(
+        arguments.model,
+        arguments.checkpoint,
+        options,
+        batches_at_once=arguments.batches_at_once,
+    )
     from keras_transformer.export.opening import languages_of
     from keras_transformer.translation.synthetic import write_synthetic_corpus
 

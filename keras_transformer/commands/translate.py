@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from jsonargparse import Namespace
 
 from keras_transformer.commands.options import (
+    add_batches_option,
     add_checkpoint_option,
     add_compile_option,
     add_decoding_options,
@@ -28,6 +29,7 @@ def _parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
         "Have XLA compile the search, of a run or of an export that was made so: worth its seconds "
         "where sentences come one by one.",
     )
+    add_batches_option(parser)
     add_checkpoint_option(parser)
     add_decoding_options(parser)
     return parser.parse_args(arguments)
@@ -39,6 +41,7 @@ def _run(arguments: Namespace) -> None:
         arguments.checkpoint,
         given_decoding_options(arguments),
         arguments.compile,
+        arguments.batches_at_once,
     )
     from keras_transformer.translation.stream import lines_as_they_come, translate_stream
 

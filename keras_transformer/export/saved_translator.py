@@ -30,6 +30,9 @@ class SavedTranslator:
         batch_size: Strings that are translated together.
         compiled: Whether to translate by the signature `compiled`, which XLA compiles.
 
+    Attributes:
+        batches_at_once: As of `Translator`.
+
     Example:
         >>> from keras_transformer.export.saved_model import export_saved_model
         >>> path = export_saved_model(translator, "exports/demo")
@@ -46,7 +49,7 @@ class SavedTranslator:
 
         # Owns what the signatures read.
         self._loaded = tf.saved_model.load(Path(path))
-        self.batch_size = batch_size
+        self.batch_size, self.batches_at_once = batch_size, 1
         self._translate = "compiled" if compiled else "serving_default"
 
     def nbest(
@@ -93,4 +96,5 @@ class SavedTranslator:
             *map(encode, columns.values()),
             size=self.batch_size,
             progress=progress,
+            at_once=self.batches_at_once,
         )

@@ -1,6 +1,7 @@
 """A corpus through a graph: in batches of like lengths, back in its own order."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ def map_in_batches(
     size: int,
     progress: bool = False,
     start: int | None = None,
+    at_once: int = 1,
 ) -> list[dict[str, Any]]:
     """Calls a function with batches of strings of like lengths.
 
@@ -46,6 +48,7 @@ def map_in_batches(
         progress: Show a progress bar, where standard error is a terminal.
         start: Place of the first row in the whole input: the function then takes the rows' places
             as well, int32 `[batch]`.
+        at_once: Batches that are computed at the same time, each in a thread of its own.
 
     Returns:
         For each row of the columns what the function gave for it, in the order of the rows.
@@ -63,16 +66,34 @@ def map_in_batches(
         raise ValueError(f"There must be as many strings in each list. Received: {lengths}")
     # The longest first: what memory it takes shows at once.
     order = np.argsort([-len(line) for line in columns[0]], kind="stable")
+    batches = [order[first : first + size] for first in range(0, len(order), size)]
     rows: list[dict[str, Any]] = [{}] * len(order)
+
+    def compute(batch: np.ndarray) -> dict[str, np.ndarray]:
+        tensors = [tf.constant([column[i] for i in batch]) for column in columns]
+        if start is not None:
+            tensors.append(tf.constant(start + batch, tf.int32))
+        return {name: output.numpy() for name, output in function(*tensors).items()}
+
     with progress_bar(len(order), " lines", shown=progress) as bar:
-        for first in range(0, len(order), size):
-            batch = order[first : first + size]
-            tensors = [tf.constant([column[i] for i in batch]) for column in columns]
-            if start is not None:
-                tensors.append(tf.constant(start + batch, tf.int32))
-            outputs = function(*tensors)
-            arrays = {name: output.numpy() for name, output in outputs.items()}
+        for batch, arrays in zip(batches, _mapped(compute, batches, at_once), strict=True):
             for position, row in enumerate(batch):
                 rows[row] = {name: array[position] for name, array in arrays.items()}
             bar.update(len(batch))
     return rows
+
+
+def _mapped(
+    compute: Callable[[np.ndarray], dict[str, np.ndarray]],
+    batches: Sequence[np.ndarray],
+    at_once: int,
+) -> Iterator[dict[str, np.ndarray]]:
+    if at_once == 1:
+        yield from map(compute, batches)
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            yield from pool.map(compute, batches)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # Not first all that is still to come.
+            raise

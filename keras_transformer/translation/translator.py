@@ -40,6 +40,11 @@ class Translator:
         limits: How much of a string is translated at most; what is beyond is left out.
         shapes: For which shapes XLA compiles the search; see `CompiledSearch`.
 
+    Attributes:
+        batches_at_once: Batches of a call that are computed at the same time; 1 until it is set.
+            With as many as cores, and TensorFlow told to use one thread for an operation, many
+            lines take less time and more memory.
+
     Raises:
         ValueError: If a tokenizer does not fit a model's vocabulary, if a banned piece is not in
             it, a shape does not fit, or on another backend.
@@ -73,6 +78,7 @@ class Translator:
         self.target_tokenizer = target_tokenizer
         self.config = config
         self.origin = dict(origin or {})
+        self.batches_at_once = 1
         place = {"places": tf.int32}
         self._nbest = _compiled(
             lambda text, places: graph.nbest(text, places=places), text=tf.string, **place
@@ -188,6 +194,7 @@ class Translator:
     def _map(
         self, function: Callable[..., Any], *columns: Sequence[bytes], **options: Any
     ) -> list[dict[str, Any]]:
+        options["at_once"] = self.batches_at_once
         return map_in_batches(function, *columns, size=self.config.batch_size, **options)
 
     def _check_lengths(

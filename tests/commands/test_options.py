@@ -2,7 +2,9 @@
 
 import argparse
 import dataclasses
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,6 +17,7 @@ from keras_transformer.commands.options import (
     add_checkpoint_option,
     add_decoding_options,
     given_decoding_options,
+    open_quietly,
 )
 from keras_transformer.commands.train import parse_training_command
 from keras_transformer.config import TRAINING_PRESETS
@@ -391,3 +394,35 @@ def test_a_recipe_of_decoding(recipe):
     path = recipe("decoding:\n  beam_size: 7\n  banned_pieces: [a, b]\n  sampling: true\n")
     expected = DecodingConfig(beam_size=7, banned_pieces=("a", "b"), sampling=True)
     assert parse("--config", path).decoding == expected
+
+
+class TestBatchesAtOnce:
+    @pytest.fixture
+    def opened(self, monkeypatch):
+        """Opens what does nothing, on a machine of six cores."""
+        monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
+        monkeypatch.setattr("os.cpu_count", lambda: 6)
+
+        def run(translator, number):
+            # So that what the command sets is taken back.
+            monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "")
+            monkeypatch.delenv("TF_NUM_INTRAOP_THREADS")
+            monkeypatch.setattr(
+                "keras_transformer.export.opening.open_translator", lambda *_: translator
+            )
+            return open_quietly(["runs/a"], "best", {}, batches_at_once=number)
+
+        return run
+
+    @pytest.mark.parametrize(("number", "threads"), [(1, None), (2, "3"), (8, "1")])
+    def test_they_share_the_cores(self, opened, number, threads):
+        assert opened(SimpleNamespace(batches_at_once=1), number).batches_at_once == number
+        assert os.environ.get("TF_NUM_INTRAOP_THREADS") == threads
+
+    def test_what_computes_one_batch_at_a_time(self, opened):
+        with pytest.raises(ValueError, match=r"`batches_at_once` must be 1 with.*Received: 2"):
+            opened(SimpleNamespace(), 2)
+
+    def test_none_is_refused(self, opened):
+        with pytest.raises(ValueError, match=r"at least 1\. Received: batches_at_once=0"):
+            opened(SimpleNamespace(batches_at_once=1), 0)

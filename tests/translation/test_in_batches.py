@@ -1,6 +1,7 @@
 """Batches of like lengths: every row gets its own result, whatever the batches are."""
 
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -35,6 +36,31 @@ def test_rows_come_back_in_their_order(size, count):
     ]
     lengths = [len(line) for batch in batches for line in batch]
     assert lengths == sorted(lengths, reverse=True)
+
+
+def test_batches_at_once():
+    """Two wait for each other, so that one alone would never end; rows have their own results."""
+    both = threading.Barrier(2, timeout=30)
+
+    def function(text):
+        both.wait()
+        return {"length": tf.strings.length(text)}
+
+    lines = [b"a" * (7 * i % 11) for i in range(12)]
+    rows = map_in_batches(function, lines, size=3, at_once=2)
+    assert [int(row["length"]) for row in rows] == [len(line) for line in lines]
+
+
+def test_an_error_in_one_of_two_batches_ends_the_rest():
+    begun = []
+
+    def function(text):
+        begun.append(text.numpy().tolist())
+        raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        map_in_batches(function, [b"x"] * 400, size=1, at_once=2)
+    assert len(begun) < 400
 
 
 def test_columns_of_different_lengths():
