@@ -218,16 +218,18 @@ def _export(arguments: Namespace) -> Path:
 
 def _export_predictions(arguments: Namespace, run: "Run") -> Path:
     from keras_transformer.export.predictions import export_predictions
+    from keras_transformer.export.tflite.predictions import export_tflite_predictions
 
+    exports = {"saved_model": export_predictions, "tflite": export_tflite_predictions}
     given = [*given_decoding_options(arguments)]
     given += [name for name in _OF_FORMAT if arguments[name] is not None]
-    if arguments.format != "saved_model" or given:
+    if arguments.format not in exports or given:
         raise ValueError(
-            f"A run of the task {run.config.task!r} is exported with --format saved_model, and "
-            f"takes no options of translating. Received: --format {arguments.format}"
-            + "".join(f", --{name}" for name in given)
+            f"A run of the task {run.config.task!r} is exported with --format saved_model, or of "
+            "texts' labels with tflite, and takes no options of translating. Received: --format "
+            f"{arguments.format}" + "".join(f", --{name}" for name in given)
         )
-    return export_predictions(
+    return exports[arguments.format](
         run, arguments.output, arguments.version, arguments.quantization, arguments.checkpoint
     )
 

@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from keras_transformer.extras import needed
 
 
+def require_packages() -> None:
+    """Checks, before a training, that what follows it can be scored.
+
+    Raises:
+        ImportError: If scikit-learn, which brings SciPy, is not installed.
+    """
+    with needed("Scoring labels or numbers", "scikit-learn", "metrics"):
+        import sklearn  # noqa: F401
+
+
 def score_labels(predictions: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
     """Scores predicted labels.
 
@@ -25,7 +35,7 @@ def score_labels(predictions: Sequence[str], labels: Sequence[str]) -> dict[str,
         >>> {name: round(score, 3) for name, score in scores.items()}
         {'accuracy': 0.75, 'f1': 0.733, 'matthews': 0.577}
     """
-    with needed("Scores of labels", "scikit-learn", "metrics"):
+    with needed("Scoring labels", "scikit-learn", "metrics"):
         from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
     return {
         "accuracy": float(accuracy_score(labels, predictions)),
@@ -53,7 +63,7 @@ def score_numbers(predictions: Sequence[float], numbers: Sequence[float]) -> dic
         >>> {name: round(score, 3) for name, score in scores.items()}
         {'pearson': 0.912, 'spearman': 1.0}
     """
-    with needed("Scores of numbers", "scipy", "metrics"):
+    with needed("Scoring numbers", "scipy", "metrics"):
         from scipy.stats import pearsonr, spearmanr
     if len({*predictions}) < 2 or len({*numbers}) < 2:
         return {"pearson": 0.0, "spearman": 0.0}

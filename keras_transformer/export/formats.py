@@ -8,6 +8,7 @@ from pathlib import Path
 MARKS = {
     "saved_model": "saved_model.pb",
     "tflite": "translator_ids.tflite",
+    "tflite_predictor": "predictor.tflite",
     "ctranslate2": "model.bin",
     "huggingface": "model.safetensors",
 }

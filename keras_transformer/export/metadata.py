@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from keras_transformer.files import write_atomically
 
 if TYPE_CHECKING:  # Who reads loads no TensorFlow.
+    from keras_transformer.prediction.graph import PredictionGraph
+    from keras_transformer.runs.run import Run
     from keras_transformer.translation.translator import Translator
 
 
@@ -80,6 +82,31 @@ def describe(translator: "Translator") -> dict[str, Any]:
         "models": len(translator.models),
         "parameters": sum(model.count_params() for model in translator.models),
         **translator.origin,
+    }
+
+
+def describe_predictor(
+    run: "Run", graph: "PredictionGraph", export_format: str, quantization: str, **limits: int
+) -> dict[str, Any]:
+    """Returns what the metadata say of what predicts from text.
+
+    Args:
+        run: What is exported.
+        graph: What predicts.
+        export_format: The format.
+        quantization: The type of the weights.
+        **limits: Of a text, beside the most tokens.
+    """
+    return {
+        **made_now(),
+        "format": export_format,
+        "task": run.config.task,
+        "columns": list(graph.columns),
+        "labels": list(run.config.data.labels),
+        "limits": {"max_length": graph.max_length, **limits},
+        "parameters": graph.model.count_params(),
+        "run": run.path.name,
+        "quantization": quantization,
     }
 
 

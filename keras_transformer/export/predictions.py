@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.export.formats import require_loadable
-from keras_transformer.export.metadata import made_now, read_metadata
+from keras_transformer.export.metadata import describe_predictor, read_metadata
+from keras_transformer.export.tflite.predictor import open_lite_predictor
 from keras_transformer.export.versions import find_export, version_path
 from keras_transformer.files import atomic_directory, write_atomically
 from keras_transformer.prediction.graph import PredictionGraph
@@ -56,7 +57,7 @@ def export_predictions(
     """
     path = version_path(directory, version, "saved_model")
     graph, weights = open_graph(run, checkpoint, quantization)
-    content = {**_described(run, graph), "quantization": quantization or "float32"}
+    content = describe_predictor(run, graph, "saved_model", quantization or "float32")
     with atomic_directory(path) as folder:
         tf.saved_model.save(_Module(weights, graph), folder, signatures=_signatures(graph))
         write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
@@ -80,23 +81,10 @@ def _signatures(graph: PredictionGraph) -> dict[str, Any]:
     }
 
 
-def _described(run: Run, graph: PredictionGraph) -> dict[str, Any]:
-    return {
-        **made_now(),
-        "format": "saved_model",
-        "task": run.config.task,
-        "columns": list(graph.columns),
-        "labels": list(run.config.data.labels),
-        "limits": {"max_length": graph.max_length},
-        "parameters": graph.model.count_params(),
-        "run": run.path.name,
-    }
-
-
 def open_predictor(
     path: str | os.PathLike[str], checkpoint: str = "best", batch_size: int = BATCH_SIZE
 ) -> Predictor:
-    """Opens a run of labelled examples, or an export of one.
+    """Opens a run of labelled examples, or an export of one, of either format.
 
     Args:
         path: The run directory, or the export.
@@ -105,19 +93,22 @@ def open_predictor(
 
     Raises:
         FileNotFoundError: If it is neither.
+        ImportError: If the package that runs such an export is not installed.
         ValueError: If it translates, or a checkpoint of an export is asked for.
     """
     export = find_export(path)
     if export is None:
         graph, _ = open_graph(open_run(path), checkpoint)
         return Predictor(graph.predict, graph.columns, batch_size)
-    folder, _ = export
+    folder, export_format = export
     columns = read_metadata(folder).get("columns")
     if columns is None or checkpoint != "best":
         raise ValueError(
             "An export must be one that predicts, and has no checkpoints to choose from; for one "
             f"that translates there is `translate`. Received: {folder}, checkpoint={checkpoint!r}"
         )
+    if export_format == "tflite_predictor":
+        return open_lite_predictor(folder, batch_size)
     require_loadable(folder)
     import tensorflow_text  # noqa: F401  registers the tokenizer's ops
 

@@ -18,6 +18,8 @@ import numpy as np
 
 from keras_transformer.config import BertConfig
 from keras_transformer.console import say
+from keras_transformer.importing import bert_heads
+from keras_transformer.importing.bert_heads import BertHead, head_of
 from keras_transformer.importing.checkpoint import (
     optional,
     read_json,
@@ -26,6 +28,7 @@ from keras_transformer.importing.checkpoint import (
 )
 from keras_transformer.importing.tensors import Floats, Tensors, open_weights
 from keras_transformer.importing.weights import norms, projections
+from keras_transformer.models.bert_heads import BertWithHead
 from keras_transformer.models.masked_language_model import MaskedLanguageModel
 from keras_transformer.text.wordpiece import (
     OPTIONS_FILE,
@@ -102,11 +105,13 @@ class BertCheckpoint:
         config: The model.
         tokenizer: Its tokenizer.
         weights: Its weights.
+        head: What it was fine-tuned for; None if it is pre-trained alone.
     """
 
     config: BertConfig
     tokenizer: WordPieceTokenizer
     weights: BertWeights
+    head: BertHead | None = None
 
     @property
     def next_sentence(self) -> bool:
@@ -129,7 +134,9 @@ def read_bert(folder: Path) -> BertCheckpoint:
     path = folder / "config.json"
     options = read_json(path)
     config, tokenizer = _config(options, path), _tokenizer(folder)
-    return _checkpoint(config, tokenizer, HuggingFaceBert(open_weights(folder)))
+    weights = HuggingFaceBert(open_weights(folder))
+    checkpoint = checked(config, tokenizer, weights)
+    return dataclasses.replace(checkpoint, head=head_of(options, weights.tensors, path))
 
 
 def read_google_bert(folder: Path) -> BertCheckpoint:
@@ -143,7 +150,7 @@ def read_google_bert(folder: Path) -> BertCheckpoint:
     """
     path = folder / "bert_config.json"
     config, tokenizer = _config(read_json(path), path), _tokenizer(folder)
-    return _checkpoint(config, tokenizer, GoogleBert(_open_tensorflow(folder)))
+    return checked(config, tokenizer, GoogleBert(_open_tensorflow(folder)))
 
 
 def fill(model: MaskedLanguageModel, weights: BertWeights) -> None:
@@ -156,7 +163,39 @@ def fill(model: MaskedLanguageModel, weights: BertWeights) -> None:
     Raises:
         ValueError: If weights of the encoder are missing, of another shape, or not finite.
     """
-    bert: Any = model.bert
+    _fill_encoder(model.bert, weights)
+    new = _fill_known(
+        weights,
+        {
+            "pooler.dense": model.bert.pooler,
+            "cls.predictions.transform.dense": model.masked_words.transform,
+            "cls.seq_relationship": model.next_sentence,
+        },
+    )
+    if weights.has("cls.predictions.transform.dense"):
+        _fill_norm(model.masked_words.norm, weights, "cls.predictions.transform.LayerNorm")
+        model.masked_words.bias.assign(weights.word_bias(model.config.vocab_size))
+    _say_what_differs(new, weights)
+
+
+def fill_fine_tuned(model: BertWithHead, weights: BertWeights, head: str) -> None:
+    """Gives a model with a head the weights of a checkpoint; says what is left, as `fill` does.
+
+    Args:
+        model: Of the checkpoint's configuration.
+        weights: The checkpoint's.
+        head: The name of the head's weights.
+
+    Raises:
+        ValueError: As of `fill`, for weights of the head as well.
+    """
+    _fill_encoder(model.bert, weights)
+    new = _fill_known(weights, {"pooler.dense": model.bert.pooler})
+    _fill_dense(model.head, weights, [head])
+    _say_what_differs(new if model.pools else [], weights)
+
+
+def _fill_encoder(bert: Any, weights: BertWeights) -> None:
     for part, layer in (
         ("word", bert.token_embedding.embeddings),
         ("token_type", bert.segment_embedding.embeddings),
@@ -170,19 +209,18 @@ def fill(model: MaskedLanguageModel, weights: BertWeights) -> None:
             _fill_dense(dense, weights, [f"{place}.{_PARTS[part]}" for part in parts])
         for norm, part in norms(layer):
             _fill_norm(norm, weights, f"{place}.{_NORMS[part]}")
-    new = []
-    for name, dense in (
-        ("pooler.dense", bert.pooler),
-        ("cls.predictions.transform.dense", model.masked_words.transform),
-        ("cls.seq_relationship", model.next_sentence),
-    ):
-        if dense is not None and weights.has(name):
+
+
+def _fill_known(weights: BertWeights, parts: Mapping[str, keras.layers.Dense | None]) -> list[str]:
+    """Fills what a checkpoint has of some parts; returns the names of the others."""
+    there = {name: dense for name, dense in parts.items() if dense is not None}
+    for name, dense in there.items():
+        if weights.has(name):
             _fill_dense(dense, weights, [name])
-        elif dense is not None:
-            new.append(name)
-    if weights.has("cls.predictions.transform.dense"):
-        _fill_norm(model.masked_words.norm, weights, "cls.predictions.transform.LayerNorm")
-        model.masked_words.bias.assign(weights.word_bias(model.config.vocab_size))
+    return [name for name in there if not weights.has(name)]
+
+
+def _say_what_differs(new: list[str], weights: BertWeights) -> None:
     if new:
         say(f"Not in the checkpoint, and so as in a new model: {', '.join(new)}")
     left = [name for name in weights.tensors.unread() if not _NO_WEIGHTS.fullmatch(name)]
@@ -227,7 +265,7 @@ class HuggingFaceBert:
         return self.tensors.read("cls.predictions.bias", size)
 
     def _name(self, part: str, kind: str) -> str:
-        prefix = "" if part.startswith("cls.") else self._prefix
+        prefix = "" if part.startswith(("cls.", *bert_heads.PARTS)) else self._prefix
         return f"{prefix}{part}.{kind}"
 
 
@@ -344,9 +382,14 @@ def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _checkpoint(
+def checked(
     config: BertConfig, tokenizer: WordPieceTokenizer, weights: BertWeights
 ) -> BertCheckpoint:
+    """Makes a checkpoint of its parts, if these belong together.
+
+    Raises:
+        ValueError: If they do not.
+    """
     if tokenizer.vocab_size != config.vocab_size:
         raise ValueError(
             f"`source` must have a vocabulary of the {config.vocab_size} pieces that its "

@@ -2,6 +2,7 @@
 
 import contextlib
 import lzma
+import os
 import tempfile
 import zipfile
 import zlib
@@ -12,6 +13,7 @@ from keras_transformer.importing.archives import require_bounded
 from keras_transformer.importing.bert import BertCheckpoint, read_bert, read_google_bert
 from keras_transformer.importing.checkpoint import Checkpoint, read_json
 from keras_transformer.importing.huggingface import read_huggingface
+from keras_transformer.importing.keras_hub import BACKBONE, PREFIX, read_keras_hub
 from keras_transformer.importing.marian import read_marian
 
 _FAULTS = (
@@ -21,11 +23,14 @@ _FAULTS = (
 
 
 @contextlib.contextmanager
-def open_source(source: Path) -> Iterator[Checkpoint | BertCheckpoint]:
+def open_source(
+    source: str | os.PathLike[str],
+) -> Iterator[Checkpoint | BertCheckpoint]:
     """Reads a checkpoint; its weights are there within the block.
 
     Args:
-        source: A folder of Hugging Face's, of Marian's or of Google's BERT, or a zip of one.
+        source: A folder of Hugging Face's, of Marian's, of Google's BERT or of KerasHub's, a zip of
+            one, or `keras_hub:` and the name of a preset of BERT.
 
     Raises:
         FileNotFoundError: If there is no such thing.
@@ -33,11 +38,19 @@ def open_source(source: Path) -> Iterator[Checkpoint | BertCheckpoint]:
         ValueError: If it is neither, not whole, or has no counterpart here.
 
     Example:
-        >>> with open_source(Path("opus-mt-en-de")) as checkpoint:  # doctest: +SKIP
+        >>> with open_source("opus-mt-en-de") as checkpoint:  # doctest: +SKIP
         ...     print(checkpoint.config)
     """
+    name = os.fspath(source)
+    if name.startswith(PREFIX):
+        yield read_keras_hub(name.removeprefix(PREFIX))
+        return
+    source = Path(source)
     if not source.exists():
-        raise FileNotFoundError(f"`source` must be a folder or a zip. Received: {source}")
+        raise FileNotFoundError(
+            f"`source` must be a folder or a zip, or {PREFIX} and the name of a preset. Received: "
+            f"{source}"
+        )
     if source.is_dir():
         yield _read(source)
         return
@@ -48,8 +61,11 @@ def open_source(source: Path) -> Iterator[Checkpoint | BertCheckpoint]:
 
 def _read(folder: Path) -> Checkpoint | BertCheckpoint:
     if (folder / "config.json").is_file():
-        told = read_json(folder / "config.json").get("model_type")
-        return read_bert(folder) if told == "bert" else read_huggingface(folder)
+        options = read_json(folder / "config.json")
+        if options.get("class_name") == BACKBONE:
+            return read_keras_hub(folder)
+        is_bert = options.get("model_type") == "bert"
+        return read_bert(folder) if is_bert else read_huggingface(folder)
     if (folder / "bert_config.json").is_file():
         return read_google_bert(folder)
     if (folder / "decoder.yml").is_file() or any(folder.glob("*.npz")):

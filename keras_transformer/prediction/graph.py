@@ -37,6 +37,8 @@ class PredictionGraph:
 
     Attributes:
         columns: The names of the strings that `predict` takes.
+        logits_of: The model as a function of "ids" and "segments", int32 `[rows, length]`, compiled
+            to compute with the weights.
     """
 
     columns: tuple[str, ...] = ("text",)
@@ -53,14 +55,14 @@ class PredictionGraph:
         self.max_length: int = model.config.max_length
         weights = weights or StoredWeights([model])
         # Compiled apart, so that a SavedModel holds each of them once for all of its signatures.
-        self._of_some = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
+        self.logits_of = _of_any_shape(weights.compile(lambda x: model(x, training=False)))
         self._vectors = _of_any_shape(weights.compile(lambda x: model.bert(x, training=False)))
 
     def _logits(self, inputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """Calls the model on some rows at a time: a text may be many windows."""
 
         def some(mine: slice) -> list[tf.Tensor]:
-            return [self._of_some({name: rows[mine] for name, rows in inputs.items()})]
+            return [self.logits_of({name: rows[mine] for name, rows in inputs.items()})]
 
         [logits] = in_groups(some, tf.shape(inputs["ids"])[0], _ROWS, [tf.float32])
         return logits

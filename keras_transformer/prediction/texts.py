@@ -13,7 +13,40 @@ from keras_transformer.translation.storage import StoredWeights
 PAIR = ("text", "text_pair")
 
 
-class LabelGraph(PredictionGraph):
+class TextGraph(PredictionGraph):
+    """Says something of a text, or of a pair, as a whole; a subclass says what.
+
+    Args:
+        model: The model.
+        tokenizer: Its tokenizer.
+        weights: What to compute with.
+        pairs: Whether each prediction is of two texts.
+    """
+
+    def __init__(
+        self,
+        model: BertWithHead,
+        tokenizer: Any,
+        weights: StoredWeights | None = None,
+        pairs: bool = False,
+    ) -> None:
+        super().__init__(model, tokenizer, weights)
+        self.columns = PAIR if pairs else PAIR[:1]
+
+    def numbers(self, logits: tf.Tensor) -> Outputs:
+        """Returns what is no string of the predictions, by the model's logits."""
+        raise NotImplementedError
+
+    def predict_from(self, *columns: tf.Tensor) -> Outputs:
+        """Returns `numbers`.
+
+        Args:
+            *columns: string `[batch]`, for each of `columns`.
+        """
+        return self.numbers(self._logits(read_texts(self.tokenizer, self.max_length, *columns)))
+
+
+class LabelGraph(TextGraph):
     """Tells labels.
 
     Args:
@@ -37,9 +70,12 @@ class LabelGraph(PredictionGraph):
         labels: Sequence[str] = (),
         pairs: bool = False,
     ) -> None:
-        super().__init__(model, tokenizer, weights)
+        super().__init__(model, tokenizer, weights, pairs)
         self.labels = list(labels)
-        self.columns = PAIR if pairs else PAIR[:1]
+
+    def numbers(self, logits: tf.Tensor) -> Outputs:
+        """Returns "probabilities", float32 `[batch, labels]`, in the order of `labels`."""
+        return {"probabilities": tf.nn.softmax(logits[:, 0, 1:])}
 
     def predict_from(self, *columns: tf.Tensor) -> Outputs:
         """Tells the most probable label of each text.
@@ -51,34 +87,14 @@ class LabelGraph(PredictionGraph):
             "label", string `[batch]`, and "probabilities", float32 `[batch, labels]`, in the order
             of `labels`.
         """
-        logits = self._logits(read_texts(self.tokenizer, self.max_length, *columns))[:, 0, 1:]
-        best = tf.argmax(logits, axis=-1)
-        return {
-            "label": tf.gather(tf.constant(self.labels), best),
-            "probabilities": tf.nn.softmax(logits),
-        }
+        numbers = super().predict_from(*columns)
+        best = tf.argmax(numbers["probabilities"], axis=-1)
+        return {"label": tf.gather(tf.constant(self.labels), best), **numbers}
 
 
-class NumberGraph(PredictionGraph):
-    """Gives numbers.
+class NumberGraph(TextGraph):
+    """Gives numbers, of a `TextRegressor`."""
 
-    Args:
-        model: A `TextRegressor`.
-        tokenizer: Its tokenizer.
-        weights: What to compute with.
-        pairs: Whether each prediction is of two texts.
-    """
-
-    def __init__(
-        self,
-        model: BertWithHead,
-        tokenizer: Any,
-        weights: StoredWeights | None = None,
-        pairs: bool = False,
-    ) -> None:
-        super().__init__(model, tokenizer, weights)
-        self.columns = PAIR if pairs else PAIR[:1]
-
-    def predict_from(self, *columns: tf.Tensor) -> Outputs:
+    def numbers(self, logits: tf.Tensor) -> Outputs:
         """Returns "value", float32 `[batch]`."""
-        return {"value": self._logits(read_texts(self.tokenizer, self.max_length, *columns))[:, 0]}
+        return {"value": logits[:, 0]}

@@ -50,13 +50,7 @@ def framed(
         arXiv 1810.04805, Section 3, "Input/Output Representations"; of the cutting,
         `_truncate_seq_pair` in google-research/bert.
     """
-    texts = 1 if second is None else 2
-    room = length - 1 - texts
-    if room < texts:
-        raise ValueError(
-            f"`length` must be at least {1 + 2 * texts}, so that a token of each text fits. "
-            f"Received: length={length}"
-        )
+    room = room_in(length, texts=1 if second is None else 2)
     rows = first.nrows()
 
     def column(value: int) -> tf.Tensor:
@@ -66,7 +60,7 @@ def framed(
     if second is None:
         first = first[:, :room]
         return _joined([cls, first, sep], [0, 0, 0])
-    kept = _kept(first.row_lengths(), second.row_lengths(), room)
+    kept = kept_of_pair(first.row_lengths(), second.row_lengths(), room)
     parts = [cls, _beginnings(first, kept[0]), sep, _beginnings(second, kept[1]), sep]
     return _joined(parts, [0, 0, 0, 1, 1])
 
@@ -76,8 +70,41 @@ def padded(ids: tf.RaggedTensor, segments: tf.RaggedTensor) -> dict[str, tf.Tens
     return {"ids": ids.to_tensor(PAD_ID), "segments": segments.to_tensor(0)}
 
 
-def _kept(first: tf.Tensor, second: tf.Tensor, room: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns how many tokens of each text stay."""
+def room_in(length: int, texts: int) -> int:
+    """Returns how many tokens fit between special pieces.
+
+    Args:
+        length: Most tokens of a row, special ones included.
+        texts: How many texts are in a row.
+
+    Raises:
+        ValueError: If there is no room for a token of each text.
+
+    Example:
+        >>> room_in(8, texts=2)
+        5
+    """
+    room = length - 1 - texts
+    if room < texts:
+        raise ValueError(
+            f"`length` must be at least {1 + 2 * texts}, so that a token of each text fits. "
+            f"Received: length={length}"
+        )
+    return room
+
+
+def kept_of_pair(first: tf.Tensor, second: tf.Tensor, room: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns how many tokens of two texts stay.
+
+    Args:
+        first: How many the first text has.
+        second: How many the second one has.
+        room: Most tokens of both together.
+
+    Example:
+        >>> [int(count) for count in kept_of_pair(tf.constant(9), tf.constant(2), room=6)]
+        [4, 2]
+    """
     of_first = tf.minimum(first, tf.maximum(room - second, room - room // 2))
     return of_first, tf.minimum(second, room - of_first)
 

@@ -58,7 +58,8 @@ def train_wordpiece(
         return pieces
     if not fit:
         raise ValueError(
-            f"`vocab_size` must be such that `lines` support it: {_bound(pieces, vocab_size)}. "
+            "`vocab_size` must be such that `lines` support it; one that is not given is fitted to "
+            f"them: the text {_bound(pieces, vocab_size)}. "
             f"Received: vocab_size={vocab_size}"
         )
     fitted = pieces

@@ -121,10 +121,19 @@ class ReportProgress(keras.callbacks.Callback):
         """Says once what the time allows, when it is known how long a step takes."""
         assert self._first is not None
         first, then = self._first
-        if self.state.limit is None or self._is_forecast or now - then < _MEASURED:
+        if self.state.limit is None or self._is_forecast:
+            return
+        left, length = self.state.limit.left(), self.epoch_length()
+        if left > 0.0 and now - then < _MEASURED:
             return
         self._is_forecast = True
-        left, length = max(0.0, self.state.limit.left()), self.epoch_length()
+        if left <= 0.0:
+            self._end_line()
+            say(
+                f"The time is over at step {self.state.progress.step:,}; with more (`--time`), "
+                "more steps are trained"
+            )
+            return
         steps = left * (self._batch - first) / (now - then)
         epochs = f", {steps / length:.1f} epochs," if length else ""
         self._end_line()

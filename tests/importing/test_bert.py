@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
-from references import to_numpy
+from references import softmax, to_numpy
 
 from keras_transformer import Bert, BertConfig, MaskedLanguageModel
+from keras_transformer.commands.main import main
+from keras_transformer.export.predictions import open_predictor
+from keras_transformer.importing import keras_hub
 from keras_transformer.importing.runs import import_run
 from keras_transformer.runs.run import open_run
 from keras_transformer.text.wordpiece import SPECIAL
@@ -253,3 +256,164 @@ def test_models_with_one_head(huggingface, weights, tmp_path):
     assert isinstance(model.bert, Bert)
     assert model.next_sentence is None
     assert not run.config.data.next_sentence
+
+
+LABELS = {"0": "bad", "1": "good", "2": "neither"}
+
+
+def fine_tuned(path, weights, architecture, **options):
+    """A folder of a model with a head, at random; of labels it has three unless one is wanted."""
+    part = "qa_outputs" if architecture == "BertForQuestionAnswering" else "classifier"
+    size = 2 if part == "qa_outputs" else options.pop("size", 3)
+    kept = {n: x for n, x in weights.items() if not n.startswith("cls.")}
+    if architecture != "BertForSequenceClassification":
+        kept = {n: x for n, x in kept.items() if "pooler" not in n}
+    rng = np.random.default_rng(2)
+    for name, shape in linear_of(part, 16, size):
+        kept[name] = rng.normal(0, 0.3, shape).astype("float32")
+    folder = folder_of(path, {**OPTIONS, "architectures": [architecture], **options})
+    safetensors.numpy.save_file(kept, folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("architecture", "options", "task"),
+    [
+        ("BertForSequenceClassification", {"id2label": LABELS}, "classification"),
+        ("BertForSequenceClassification", {"id2label": {"0": "x"}, "size": 1}, "classification"),
+        ("BertForTokenClassification", {"id2label": LABELS}, "tags"),
+        ("BertForQuestionAnswering", {}, "spans"),
+    ],
+)
+def test_a_fine_tuned_model_becomes_a_run_of_its_task(
+    architecture, options, task, weights, tmp_path, capsys
+):
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    folder = fine_tuned(tmp_path / "theirs", weights, architecture, **options)
+    run = open_run(import_run(folder, tmp_path / "run").path)
+    assert not capsys.readouterr().out
+    config = run.config
+    assert (config.task, config.data.train, config.data.valid) == (task, "", None)
+    is_number = options.get("size") == 1
+    has_labels = "id2label" in options and not is_number
+    assert config.data.labels == (tuple(LABELS.values()) if has_labels else ())
+    assert getattr(config.data, "regression", False) == is_number
+    theirs = getattr(transformers, architecture).from_pretrained(
+        str(folder), attn_implementation="eager"
+    )
+    inputs = {"input_ids": IDS, "token_type_ids": SEGMENTS, "attention_mask": REAL}
+    with torch.no_grad():
+        found = theirs.eval()(**{n: torch.tensor(x.astype("int64")) for n, x in inputs.items()})
+    logits = to_numpy(model_of(run)(INPUTS, training=False))
+    if task == "classification":
+        ours = logits if is_number else logits[:, 0, 1:]
+        np.testing.assert_allclose(ours, found.logits.numpy(), atol=1e-5)
+    elif task == "tags":
+        np.testing.assert_allclose(logits[REAL][:, 1:], found.logits.numpy()[REAL], atol=1e-5)
+    else:
+        for ours, expected in zip(
+            logits[:, :, 1:].swapaxes(0, 1), (found.start_logits, found.end_logits), strict=True
+        ):
+            np.testing.assert_allclose(ours[REAL], expected.numpy()[REAL], atol=1e-5)
+    if has_labels and task == "classification":
+        [one] = open_predictor(run.path)(["w3 w1 w2"])
+        ids = torch.tensor([[2, 8, 6, 7, 3]])
+        with torch.no_grad():
+            expected = softmax(theirs(ids).logits[0].numpy())
+        np.testing.assert_allclose(one["probabilities"], expected, atol=1e-5)
+        assert one["label"] == LABELS[str(expected.argmax())]
+
+
+def test_a_classifier_of_pairs(weights, tmp_path, huggingface, capsys):
+    """Nothing in the folder says that it reads two texts; labels without names have numbers."""
+    folder = fine_tuned(tmp_path / "theirs", weights, "BertForSequenceClassification")
+    main(["import", str(folder), "--output", str(tmp_path / "run"), "--task", "pairs"])
+    run = open_run(tmp_path / "run")
+    assert (run.config.task, run.config.data.labels) == ("pairs", ("LABEL_0", "LABEL_1", "LABEL_2"))
+    assert open_predictor(run.path).columns == ("text", "text_pair")
+    with pytest.raises(ValueError, match=r"`task` must be 'pairs'.*'pairs', of another model"):
+        import_run(huggingface, tmp_path / "refused", task="pairs")
+    folder_of(folder, {**OPTIONS, "architectures": ["BertForTokenClassification"]})
+    with pytest.raises(ValueError, match=r"of one of the task 'tags'"):
+        import_run(folder, tmp_path / "refused", task="pairs")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"problem_type": "multi_label_classification"}, "problem_type=.multi_label"),
+        ({"problem_type": "regression"}, "problem_type=.regression"),
+        ({"id2label": {"0": "bad", "1": "good"}}, r"each of the 3 labels.*\{'0': 'bad'"),
+        ({"id2label": ["bad", "good", "neither"]}, r"each of the 3 labels.*\['bad'"),
+        ({"id2label": {**LABELS, "2": "bad"}}, "different from each other"),
+        ({"architectures": ["BertForQuestionAnswering"]}, r"must hold the weights qa_outputs"),
+    ],
+)
+def test_labels_that_have_no_counterpart(options, told, weights, tmp_path):
+    folder = fine_tuned(tmp_path / "theirs", weights, "BertForSequenceClassification")
+    architectures = ["BertForSequenceClassification"]
+    folder_of(folder, {**OPTIONS, "architectures": architectures, **options})
+    with pytest.raises(ValueError, match=told):
+        import_run(folder, tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """A preset as KerasHub writes one, and its model, whose weights are at random."""
+    import keras_hub as library
+
+    backbone = library.models.BertBackbone(
+        vocabulary_size=30,
+        num_layers=2,
+        num_heads=4,
+        hidden_dim=16,
+        intermediate_dim=24,
+        max_sequence_length=16,
+    )
+    rng = np.random.default_rng(3)
+    for weight in backbone.weights:
+        mean = float("gamma" in weight.path)
+        weight.assign(rng.normal(mean, 0.3, weight.shape))
+    folder = tmp_path_factory.mktemp("preset")
+    backbone.save_to_preset(str(folder))
+    library.models.BertTokenizer(PIECES, lowercase=True).save_to_preset(str(folder))
+    return folder, backbone
+
+
+def test_it_computes_what_kerashub_does(preset, tmp_path, capsys):
+    folder, theirs = preset
+    run = import_run(folder, tmp_path / "run")
+    assert "as in a new model: cls.predictions" in capsys.readouterr().out
+    assert run.config.model == BertConfig(
+        vocab_size=30, num_layers=2, d_model=16, d_ff=24, num_heads=4, max_length=16,
+        activation="gelu_tanh",
+    )  # fmt: skip
+    assert (run.tokenizers[0].pieces, run.tokenizers[0].lowercase) == (PIECES, True)
+    inputs = {"token_ids": IDS, "segment_ids": SEGMENTS, "padding_mask": REAL.astype("int32")}
+    expected = theirs(inputs)
+    found = model_of(run).bert(INPUTS, training=False)
+    tokens = to_numpy(expected["sequence_output"])[REAL]
+    np.testing.assert_allclose(to_numpy(found["tokens"])[REAL], tokens, atol=1e-5)
+    pooled = to_numpy(expected["pooled_output"])
+    np.testing.assert_allclose(to_numpy(found["pooled"]), pooled, atol=1e-5)
+
+
+def test_a_preset_by_its_name(preset, tmp_path, monkeypatch):
+    """Where there is no network KerasHub says so in many ways."""
+    folder, _ = preset
+    run = import_run(f"keras_hub:{folder}", tmp_path / "run")
+    assert run.tokenizers[0].pieces == PIECES
+    with pytest.raises(ValueError, match=r"there are bert_tiny_en_uncased, .*Received: bert_none"):
+        import_run("keras_hub:bert_none", tmp_path / "refused")
+
+    def without_network(*args, **kwargs):
+        raise ConnectionError("no route to host")
+
+    import keras_hub as library
+
+    monkeypatch.setattr(library.models.BertBackbone, "from_preset", without_network)
+    with pytest.raises(ValueError, match=r"it takes a network.*ConnectionError: no route to host"):
+        keras_hub.read_keras_hub("bert_tiny_en_uncased")
+    assert not (tmp_path / "refused").exists()

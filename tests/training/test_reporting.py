@@ -129,6 +129,16 @@ def test_what_a_time_allows(monkeypatch, capsys, as_bar):
     assert any(("Epoch 1 [" if as_bar else "Epoch 1, step 1/100") in line for line in lines)
 
 
+def test_a_time_that_is_over_before_steps_are_measured(monkeypatch, capsys):
+    """Of half a minute the first step takes 35 s."""
+    training = Training(monkeypatch, minutes=0.5, epochs=None)
+    training.step(seconds=35.0)
+    training.step()
+    lines = capsys.readouterr().out.splitlines()
+    over = "The time is over at step 1; with more (`--time`), more steps are trained"
+    assert [line for line in lines if "time" in line] == [over]
+
+
 def test_what_a_scoring_shows_is_shown_once(monkeypatch, capsys):
     """After a step at which a checkpoint was scored, and after the epoch."""
     training = Training(monkeypatch)

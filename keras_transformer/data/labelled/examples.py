@@ -9,6 +9,9 @@ from keras_transformer.data.corpora import CorpusError
 
 Example = TypeVar("Example")
 
+# Fewer examples may well have a label each.
+_ENOUGH_TO_TELL = 20
+
 
 class LabelledText(NamedTuple):
     """A text, or a pair of them, with its label.
@@ -132,6 +135,25 @@ def require_known_labels(
             "training examples: a model knows no others; correct them, add them there, or add "
             f"training examples. Received: {', '.join(unknown)}, beside "
             f"{', '.join(sorted(known))}; {first!r} in {examples.unit} {number}"
+        )
+
+
+def require_shared_labels(examples: Examples[LabelledText]) -> None:
+    """Checks that examples share labels, as texts or numbers that are taken for labels do not.
+
+    Args:
+        examples: The examples.
+
+    Raises:
+        CorpusError: If most of them, and they are not just a few, have a label of their own.
+    """
+    labels = {example.label for example in examples}
+    if len(examples) >= _ENOUGH_TO_TELL and 2 * len(labels) > len(examples):
+        raise CorpusError(
+            f"{examples.name} must have few labels, which stand before the texts: swap the columns "
+            "if they are the other way round; if labels are numbers to learn, give "
+            f"`--data.regression True`. Received: {len(labels):,} labels of {len(examples):,} "
+            f"examples; {examples.rows[0].label!r} in {examples.unit} 1"
         )
 
 

@@ -32,6 +32,8 @@ class ByteTokenizer:
     Args:
         tokenizer: The tokenizer.
         max_bytes: Most bytes of a text.
+        as_line: Whether line breaks are spaces, and text that shows nothing is none, as where lines
+            are translated; if not, the text is SentencePiece's as it is.
 
     Raises:
         ValueError: If the vocabulary has what is not followed here: see `require_followable`.
@@ -43,9 +45,10 @@ class ByteTokenizer:
         b'a small dog\\x00'
     """
 
-    def __init__(self, tokenizer: SubwordTokenizer, max_bytes: int):
+    def __init__(self, tokenizer: SubwordTokenizer, max_bytes: int, as_line: bool = True):
         proto = parse(tokenizer.segmentation or tokenizer.model)
         require_followable(proto)
+        self._as_line = as_line
         self._tags = Tags(tokenizer.tags)
         self._normalizer = Normalizer(proto.normalizer_spec, max_bytes)
         is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
@@ -73,7 +76,7 @@ class ByteTokenizer:
         Returns:
             int32 `[tokens]`, ending with eos.
         """
-        tag, text = self._tags.cut_off(_as_line(text))
+        tag, text = self._tags.cut_off(_as_line(text) if self._as_line else text)
         codes = self._normalizer.normalize(text)
         numbers, places = self._segmenter.segment(codes)
         codes = tf.gather(codes, places)

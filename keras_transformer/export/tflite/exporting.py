@@ -1,24 +1,23 @@
-"""Writes an export to TFLite: the files, and what the converter makes of weights."""
+"""Writes a translator's export to TFLite."""
 
-import contextlib
 import os
 import warnings
 from pathlib import Path
-from typing import Any
-
-import tensorflow as tf
 
 from keras_transformer.export.formats import MARKS
 from keras_transformer.export.metadata import write_metadata
-from keras_transformer.export.tflite.four_bits import to_four_bits
-from keras_transformer.export.tflite.signatures import (
+from keras_transformer.export.tflite.conversion import (
     Signature,
+    converted,
+    require_quantization,
+    traced,
+)
+from keras_transformer.export.tflite.signatures import (
     bytes_functions,
     ids_function,
     room_for_text,
     strings_function,
 )
-from keras_transformer.export.tflite.weights import tables_in_int8
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
 from keras_transformer.translation.graph import TranslationGraph
@@ -27,7 +26,6 @@ from keras_transformer.translation.translator import Translator
 
 TEXT_MODEL, IDS_MODEL = "translator.tflite", MARKS["tflite"]
 STRINGS_MODEL = "translator_strings.tflite"
-QUANTIZATIONS = ("float16", "int8", "int4")
 
 
 def export_tflite(
@@ -89,11 +87,7 @@ def export_tflite(
     Reference:
         https://ai.google.dev/edge/litert
     """
-    if quantization not in (None, *QUANTIZATIONS):
-        raise ValueError(
-            f"`quantization` must be one of {', '.join(QUANTIZATIONS)} or None for TFLite. "
-            f"Received: {quantization!r}"
-        )
+    require_quantization(quantization)
     if translator.config.sampling:
         raise ValueError("`sampling` is not for TFLite; export without it. Received: sampling=True")
     if nbest and translator.config.beam_size == 1:
@@ -102,10 +96,13 @@ def export_tflite(
     weights = StoredWeights(translator.models)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     graph = TranslationGraph(translator.models, *tokenizers, translator.config, weights, max_length)
-    functions = _traced(_functions(graph, strings, nbest), graph, quantization)
+    functions = {
+        name: traced(signatures, graph.models, quantization)
+        for name, signatures in _functions(graph, strings, nbest).items()
+    }
     with atomic_directory(path) as folder:
         for name, signatures in functions.items():
-            content = _convert(signatures, weights, quantization, custom=name == STRINGS_MODEL)
+            content = converted(signatures, weights, quantization, custom=name == STRINGS_MODEL)
             (folder / name).write_bytes(content)
         translator.source_tokenizer.save(folder / "source.model")
         translator.target_tokenizer.save(folder / "target.model")
@@ -114,7 +111,7 @@ def export_tflite(
             translator,
             "tflite",
             quantization=quantization or "float32",
-            limits={"max_length": graph.max_length, "max_bytes": room_for_text(graph)},
+            limits={"max_length": graph.max_length, "max_bytes": room_for_text(graph.max_length)},
             files=sorted(functions),
         )
     return path
@@ -130,39 +127,3 @@ def _functions(graph: TranslationGraph, strings: bool, nbest: bool) -> dict[str,
     if strings:
         functions[STRINGS_MODEL] = [strings_function(graph)]
     return functions
-
-
-def _traced(
-    functions: dict[str, list[Signature]], graph: TranslationGraph, quantization: str | None
-) -> dict[str, list[Any]]:
-    """Traces functions to graphs of their own."""
-    is_integer = quantization in ("int8", "int4")
-    with tables_in_int8(graph.models) if is_integer else contextlib.nullcontext():
-        return {
-            name: [signature.get_concrete_function() for signature in signatures]
-            for name, signatures in functions.items()
-        }
-
-
-def _convert(
-    functions: list[Any], weights: StoredWeights, quantization: str | None, custom: bool
-) -> bytes:
-    """Converts traced functions; the weights become constants of the file, which these share.
-
-    Args:
-        functions: The functions, one for each signature.
-        weights: Of the models that they call.
-        quantization: As for `export_tflite`.
-        custom: Whether operations beside TFLite's own may be in it.
-    """
-    # What owns the variables: with it, the file has signatures with names.
-    owner = tf.Module()
-    owner.weights = weights.stored
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(functions, owner)
-    converter.allow_custom_ops = custom
-    if quantization is not None:
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    if quantization == "float16":
-        converter.target_spec.supported_types = [tf.float16]
-    content = converter.convert()
-    return to_four_bits(content) if quantization == "int4" else content

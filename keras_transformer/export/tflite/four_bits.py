@@ -4,9 +4,10 @@ The converter itself writes 4 bits only for models that were trained with them; 
 multiplies by such matrices as fast as by those of 8 bits. Rows that are looked up stay in 8.
 """
 
-import flatbuffers
 import numpy as np
 from tensorflow.lite.python import schema_py_generated as schema
+
+from keras_transformer.export.tflite.packing import pack
 
 _MOST_8, _MOST_4 = 127, 7
 # A row's largest entries may be cut, which leaves finer steps to all others.
@@ -40,9 +41,7 @@ def to_four_bits(content: bytes) -> bytes:
             tensor.type = schema.TensorType.INT4
             scale = np.asarray(tensor.quantization.scale) * steps[tensor.buffer]
             tensor.quantization.scale = scale.astype(np.float32)
-    builder = flatbuffers.Builder(len(content))
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    return pack(model)
 
 
 def _matrices(model: schema.ModelT) -> dict[int, schema.TensorT]:

@@ -9,20 +9,19 @@ start: the loop's shapes are then fixed, and its products run in XNNPACK, TFLite
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.export.tflite.byte_tokenizer import ByteTokenizer
+from keras_transformer.export.tflite.conversion import Signature
 from keras_transformer.export.tflite.joining import Joining
 from keras_transformer.export.tflite.string_tokenizer import LiteTokenizer
 from keras_transformer.export.tflite.vectors import kept
 from keras_transformer.text.vocabulary import EOS_ID, PAD_ID
 from keras_transformer.translation.graph import TranslationGraph
-
-Signature: TypeAlias = tf.types.experimental.PolymorphicFunction
 
 # More than text has, of any script: what is beyond it is not read.
 _BYTES_PER_TOKEN = 32
@@ -43,9 +42,27 @@ class _Found(NamedTuple):
     truncated: tf.Tensor
 
 
-def room_for_text(graph: TranslationGraph) -> int:
-    """Returns the most bytes of a text."""
-    return _BYTES_PER_TOKEN * graph.max_length
+def room_for_text(max_length: int) -> int:
+    """Returns the most bytes of a text, by the most tokens that a model reads."""
+    return _BYTES_PER_TOKEN * max_length
+
+
+def bytes_of(text: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
+    """Returns what is text of a tensor of fixed size.
+
+    Args:
+        text: uint8 `[room]`.
+        length: int32 `[1]`, how many bytes the text has.
+
+    Returns:
+        int32 `[bytes + 1]`, ending with 0.
+
+    Example:
+        >>> bytes_of(tf.constant([*b"dogs"], tf.uint8), tf.constant([3])).numpy().tolist()
+        [100, 111, 103, 0]
+    """
+    read = text[: tf.clip_by_value(length[0], 0, text.shape[0])]
+    return tf.concat([tf.cast(read, tf.int32), [0]], 0)
 
 
 def ids_function(graph: TranslationGraph) -> Signature:
@@ -53,7 +70,7 @@ def ids_function(graph: TranslationGraph) -> Signature:
         found = _translate(graph, source)
         return {"target": _tokens(found.ids[0]), **_of_the_best(found)}
 
-    return _compiled(serving_default, tf.TensorSpec([1, None], tf.int32, "source"))
+    return compiled(serving_default, tf.TensorSpec([1, None], tf.int32, "source"))
 
 
 def strings_function(graph: TranslationGraph) -> Signature:
@@ -67,19 +84,18 @@ def strings_function(graph: TranslationGraph) -> Signature:
         translation = target_tokenizer.detokenize(target[:length])
         return {"translation": translation, **_of_the_best(found)}
 
-    return _compiled(serving_default, tf.TensorSpec([1], tf.string, "text"))
+    return compiled(serving_default, tf.TensorSpec([1], tf.string, "text"))
 
 
 def bytes_functions(graph: TranslationGraph, nbest: bool) -> list[Signature]:
     """Makes `serving_default`, and `translations` where `nbest` asks for it."""
-    most = room_for_text(graph)
+    most = room_for_text(graph.max_length)
     source_tokenizer = ByteTokenizer(graph.source_tokenizer, most)
     target_pieces = Joining(graph.target_tokenizer)
     room = graph.max_length * target_pieces.longest
 
     def translate(text: tf.Tensor, length: tf.Tensor, n: int) -> _Found:
-        read = tf.cast(text[: tf.clip_by_value(length[0], 0, most)], tf.int32)
-        source = tf.expand_dims(source_tokenizer.tokenize(tf.concat([read, [0]], 0)), 0)
+        source = tf.expand_dims(source_tokenizer.tokenize(bytes_of(text, length)), 0)
         found = _translate(graph, source, n)
         return found._replace(truncated=found.truncated | (length > most))
 
@@ -114,7 +130,7 @@ def bytes_functions(graph: TranslationGraph, nbest: bool) -> list[Signature]:
 
     specs = tf.TensorSpec([most], tf.uint8, "text"), tf.TensorSpec([1], tf.int32, "length")
     functions = [serving_default, translations] if nbest else [serving_default]
-    return [_compiled(function, *specs) for function in functions]
+    return [compiled(function, *specs) for function in functions]
 
 
 def _translate(graph: TranslationGraph, source: tf.Tensor, n: int = 1) -> _Found:
@@ -202,5 +218,6 @@ def _distinct(texts: tf.Tensor, scores: tf.Tensor, n: int) -> tf.Tensor:
     return tf.reshape(tf.concat([kept(is_new), tf.fill([n], found - 1)], 0)[:n], [n])
 
 
-def _compiled(function: Callable[..., Any], *specs: tf.TensorSpec) -> Signature:
+def compiled(function: Callable[..., Any], *specs: tf.TensorSpec) -> Signature:
+    """Returns a function as a signature of its name."""
     return tf.function(function, input_signature=specs, autograph=False)

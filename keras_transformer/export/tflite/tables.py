@@ -6,12 +6,14 @@ import numpy as np
 import tensorflow as tf
 
 _PAGE = 256
+# Shifts that are tried at once.
+_STRETCH = 4096
 # Beyond the last code point; stands for the end of a text.
 END = 0x110000
 
 
 class CodePointTable:
-    """A number for each code point, in pages of which the empty ones are the same.
+    """A number for each code point, in pages of which equal ones are there once.
 
     Args:
         numbers: Of some code points.
@@ -24,12 +26,14 @@ class CodePointTable:
     """
 
     def __init__(self, numbers: Mapping[int, int], default: int):
-        used = sorted({code // _PAGE for code in numbers})
-        self._page_of = np.zeros(END // _PAGE + 1, np.int32)
-        self._page_of[used] = 1 + np.arange(len(used))
-        self._numbers = np.full((1 + len(used)) * _PAGE, default, np.int32)
-        for code, number in numbers.items():
-            self._numbers[self._page_of[code // _PAGE] * _PAGE + code % _PAGE] = number
+        every = np.full((END // _PAGE + 1) * _PAGE, default, np.int32)
+        every[[*numbers]] = [*numbers.values()]
+        pages: dict[bytes, int] = {}
+        page_of = [
+            pages.setdefault(page.tobytes(), len(pages)) for page in every.reshape(-1, _PAGE)
+        ]
+        self._page_of = np.array(page_of, np.int32)
+        self._numbers = np.frombuffer(b"".join(pages), np.int32)
 
     def lookup(self, codes: tf.Tensor) -> tf.Tensor:
         """Returns the number of each code point, int32."""
@@ -63,10 +67,10 @@ class PairTable:
         for row, column in numbers:
             by_row.setdefault(row, []).append(column)
         self._shifts = np.zeros(rows, np.int32)
-        free = np.ones(0, bool)
+        slots = _Slots()
         # Full rows first: entries that are alone in theirs then fill what is left.
         for row, filled in sorted(by_row.items(), key=lambda item: -len(item[1])):
-            self._shifts[row], free = _lay(np.array(filled), free)
+            self._shifts[row] = slots.lay(np.array(filled))
         size = int(self._shifts.max(initial=0)) + columns
         self._rows, self._numbers = np.full(size, -1, np.int32), np.full(size, default, np.int32)
         for (row, column), number in numbers.items():
@@ -80,21 +84,39 @@ class PairTable:
         return tf.where(is_own, tf.gather(self._numbers, slots), self._default)
 
 
-def _lay(columns: np.ndarray, free: np.ndarray) -> tuple[int, np.ndarray]:
-    """Finds the first shift by which entries of a row fall on free slots, and takes these.
+class _Slots:
+    """Where entries are laid; beyond what is taken, all are free."""
 
-    Args:
-        columns: Of the entries.
-        free: bool, which slots are free; beyond, all are.
+    def __init__(self) -> None:
+        self._free, self._first = np.ones(_STRETCH, bool), 0
 
-    Returns:
-        The shift, and `free` without what was taken.
-    """
-    most = len(free)  # By this shift, all fall beyond.
-    free = np.pad(free, (0, most + columns.max() + 1 - len(free)), constant_values=True)
-    fits = np.ones(most + 1, bool)
-    for column in columns:
-        fits &= free[column : column + most + 1]
-    shift = int(fits.argmax())
-    free[shift + columns] = False
-    return shift, free[: np.flatnonzero(~free)[-1] + 1]
+    def lay(self, columns: np.ndarray) -> int:
+        """Takes the first free slots that the entries of a row fall on.
+
+        Args:
+            columns: Of the entries.
+
+        Returns:
+            How far the row is shifted.
+        """
+        shift = self._first_fit(columns)
+        self._free[shift + columns] = False
+        self._first += int(self._free[self._first :].argmax())
+        return shift
+
+    def _first_fit(self, columns: np.ndarray) -> int:
+        # Before, one of them falls on a slot that is taken.
+        shift = max(0, self._first - int(columns.min()))
+        while True:
+            # One more stretch than is looked at, of which a slot is still free when all are taken.
+            self._reserve(shift + int(columns.max()) + 2 * _STRETCH)
+            fits = np.ones(_STRETCH, bool)
+            for slot in (shift + columns).tolist():
+                fits &= self._free[slot : slot + _STRETCH]
+            if fits.any():
+                return shift + int(fits.argmax())
+            shift += _STRETCH
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self._free):
+            self._free = np.pad(self._free, (0, size), constant_values=True)

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.export.tflite.pieces import normal_pieces
-from keras_transformer.export.tflite.tables import CodePointTable, PairTable
+from keras_transformer.export.tflite.trie import Trie
 from keras_transformer.export.tflite.vectors import shifted, walk
 
 # Less than any sum of scores, and far enough from float32's end for sums of it.
@@ -44,29 +44,12 @@ class Unigram:
     def __init__(self, proto: Any, max_characters: int):
         pieces = normal_pieces(proto)
         self._most, self._longest = max_characters, max(map(len, pieces))
-        letters = {letter: i for i, letter in enumerate(sorted({*"".join(pieces)}))}
-        self._letters = CodePointTable({ord(one): i for one, i in letters.items()}, len(letters))
-        nodes = {"": 0}
-        for piece in pieces:
-            for end in range(1, len(piece) + 1):
-                nodes.setdefault(piece[:end], len(nodes))
-        self._nowhere = len(nodes)
-        self._children = PairTable(
-            {(nodes[text[:-1]], letters[text[-1]]): node for text, node in nodes.items() if text},
-            len(nodes) + 1,
-            len(letters) + 1,
-            self._nowhere,
-        )
-        self._ids = np.full(len(nodes) + 1, -1, np.int32)
-        scores = np.full(len(nodes) + 1, _NEVER)
-        for piece, i in pieces.items():
-            self._ids[nodes[piece]], scores[nodes[piece]] = i, proto.pieces[i].score
+        self._trie = Trie(pieces)
+        scores = {piece: np.float32(proto.pieces[i].score) for piece, i in pieces.items()}
         # As bits: no quantization of the file's weights may touch them.
-        self._scores = scores.view(np.int32)
-        self._no_letter = len(letters)
+        self._scores = self._trie.of_nodes(scores, _NEVER).view(np.int32)
         self._unknown_id = proto.trainer_spec.unk_id
-        least = np.float32(min(proto.pieces[i].score for i in pieces.values()))
-        self._unknown_score = (least - _UNKNOWN_PENALTY).view(np.int32)
+        self._unknown_score = (min(scores.values()) - _UNKNOWN_PENALTY).view(np.int32)
 
     def segment(self, codes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Segments a text.
@@ -95,12 +78,13 @@ class Unigram:
             Their ids, int32, and scores, float32, `[characters, lengths]`; of no piece the score is
             `_NEVER`.
         """
-        letters, nodes = self._letters.lookup(codes), tf.zeros_like(codes)
+        letters, nodes = self._trie.letters(codes), tf.zeros_like(codes)
         ids: list[tf.Tensor] = []
         scores: list[tf.Tensor] = []
         for before in range(self._longest):
-            nodes = self._children.lookup(nodes, shifted(letters, -before, self._no_letter))
-            number, score = tf.gather(self._ids, nodes), tf.gather(self._scores, nodes)
+            letter = shifted(letters, -before, self._trie.no_letter)
+            nodes = self._trie.children(nodes, letter)
+            number, score = tf.gather(self._trie.numbers, nodes), tf.gather(self._scores, nodes)
             if before == 0:
                 score = tf.where(number < 0, self._unknown_score, score)
                 number = tf.where(number < 0, self._unknown_id, number)

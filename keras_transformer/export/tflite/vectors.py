@@ -32,6 +32,38 @@ def walk(following: tf.Tensor, start: tf.Tensor | int, most: int) -> tf.Tensor:
     return places
 
 
+def walk_to_end(following: tf.Tensor) -> tf.Tensor:
+    """Follows pointers from the first place to the last one, however many there are between.
+
+    Args:
+        following: int32 `[places]`, where each place points to, further on; the last one to itself.
+
+    Returns:
+        int32, the places in the order in which they are met, the last one once.
+
+    Example:
+        >>> walk_to_end(tf.constant([2, 2, 3, 3])).numpy().tolist()
+        [0, 2, 3]
+    """
+    end = tf.size(following) - 1
+
+    def is_before_end(places: tf.Tensor, following: tf.Tensor) -> tf.Tensor:
+        return places[-1] < end
+
+    def twice_as_many(places: tf.Tensor, following: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        met = tf.concat([places, tf.gather(following, places)], 0)
+        return met, tf.gather(following, following)
+
+    vector = tf.TensorShape([None])
+    places, _ = tf.while_loop(
+        is_before_end,
+        twice_as_many,
+        (tf.zeros([1], tf.int32), following),
+        shape_invariants=(vector, vector),
+    )
+    return places[: tf.reduce_sum(tf.cast(places < end, tf.int32)) + 1]
+
+
 def ranges(starts: tf.Tensor, lengths: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Counts from each of some starts, one range after the other.
 

@@ -129,6 +129,13 @@ class Kind(Generic[Example]):
             found += predictor(*zip(*map(self.columns, stretch), strict=True))
         return found
 
+    def require_scoring(self) -> None:
+        """Checks that the packages that `score` takes are installed.
+
+        Raises:
+            ImportError: If one is not.
+        """
+
     def score(self, found: Sequence[Prediction], examples: Any) -> dict[str, float]:
         """Scores predictions by the metrics of the field."""
         raise NotImplementedError

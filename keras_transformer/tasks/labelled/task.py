@@ -102,6 +102,8 @@ class LabelledTask:
         kind, corpora = self.kind(config), dict(self._corpora(config))
         for examples in corpora.values():
             kind.check(config.data, examples)
+        if config.data.valid is not None:
+            kind.require_scoring()
         if init_from is not None:
             tokenizers = vocabulary_to_begin_with(config, init_from)
         else:

@@ -11,9 +11,10 @@ from keras_transformer.data.labelled.examples import (
     LabelledText,
     labels_of,
     require_known_labels,
+    require_shared_labels,
 )
 from keras_transformer.data.labelled.opening import open_texts
-from keras_transformer.evaluation.labels import score_labels, score_numbers
+from keras_transformer.evaluation.labels import require_packages, score_labels, score_numbers
 from keras_transformer.models.bert_heads import TextClassifier, TextRegressor
 from keras_transformer.prediction.graph import PredictionGraph
 from keras_transformer.prediction.predictor import Prediction
@@ -39,6 +40,7 @@ class Texts(Kind[LabelledText]):
         return open_texts(spec, self.pairs)
 
     def labels(self, data: Any, examples: Examples[LabelledText]) -> tuple[str, ...]:
+        require_shared_labels(examples)
         return labels_of(examples)
 
     def check(self, data: Any, examples: Examples[LabelledText]) -> None:
@@ -66,6 +68,9 @@ class Texts(Kind[LabelledText]):
 
     def columns(self, example: LabelledText) -> Sequence[str]:
         return (example.text, example.text_pair) if self.pairs else (example.text,)
+
+    def require_scoring(self) -> None:
+        require_packages()
 
     def score(
         self, found: Sequence[Prediction], examples: Sequence[LabelledText]

@@ -16,6 +16,7 @@ from keras_transformer.data.labelled.examples import (
     TaggedWords,
     labels_of,
     require_known_labels,
+    require_shared_labels,
 )
 from keras_transformer.data.labelled.opening import open_questions, open_texts, open_words
 
@@ -170,6 +171,21 @@ def test_a_label_that_is_not_known_is_said_with_its_place(tmp_path):
     words = open_words(written(tmp_path / "a.conll", "Anna X\n\nAnna X\nsings Y\n"))
     with pytest.raises(CorpusError, match=r"'Y' in sentence 2"):
         require_known_labels(words, ["X"])
+
+
+def test_texts_in_the_column_of_labels(tmp_path):
+    columns = [(f"It is {number}.", "good" if number % 2 else "bad") for number in range(20)]
+    swapped = open_texts(written(tmp_path / "a.tsv", "".join(f"{x}\t{y}\n" for x, y in columns)))
+    message = r"swap.*--data\.regression True.*20 labels of 20 examples; 'It is 0\.' in line 1"
+    with pytest.raises(CorpusError, match=message):
+        require_shared_labels(swapped)
+    as_told = open_texts(written(tmp_path / "b.tsv", "".join(f"{y}\t{x}\n" for x, y in columns)))
+    require_shared_labels(as_told)
+    # Ten labels of two examples each.
+    shared = [LabelledText(str(number // 2), "It is so.") for number in range(20)]
+    require_shared_labels(Examples("shared", tuple(shared)))
+    # Too few to tell.
+    require_shared_labels(Examples("few", swapped.rows[:19]))
 
 
 def test_the_fingerprint_tells_examples_apart():

@@ -22,6 +22,7 @@ from random_models import offset_logits, vary
 
 from keras_transformer import DecodingConfig, Transformer, TransformerConfig
 from keras_transformer.data.corpora import open_corpus
+from keras_transformer.decoding import search_translations
 from keras_transformer.export.tflite import export_tflite
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
@@ -79,8 +80,11 @@ def model(tmp_path_factory):
     config = TransformerConfig(300, **size, tie_embeddings=False, norm_first=True)
     model = offset_logits(vary(Transformer(config), 0), {EOS_ID: 14.0})
     translator = Translator(model, tokenizer, config=DecodingConfig(beam_size=1, min_length=2))
-    folder = export_tflite(translator, tmp_path_factory.mktemp("exports"), quantization="int8")
-    return folder / "translator.tflite"
+    folder = tmp_path_factory.mktemp("exports")
+    with pytest.MonkeyPatch.context() as patch:
+        # Two rooms, so that there are two loops.
+        patch.setattr(sys.modules[search_translations.__module__], "_FIRST_ROOM", 8)
+        return export_tflite(translator, folder, quantization="int8") / "translator.tflite"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_transformer.export.tflite.tables import END, CodePointTable, PairTable
-from keras_transformer.export.tflite.vectors import ranges, shifted, walk
+from keras_transformer.export.tflite.vectors import ranges, shifted, walk, walk_to_end
 
 
 def test_pairs():
@@ -38,6 +38,8 @@ def test_walks_and_ranges():
             expected.append(int(following[expected[-1]]))
         assert met == expected
         assert len(met) >= size
+        once = [place for place in expected if place < size - 1]
+        assert walk_to_end(tf.constant(following)).numpy().tolist() == [*once, size - 1]
         starts, lengths = rng.integers(0, 9, size), rng.integers(0, 4, size)
         lengths[rng.integers(size)] = 2
         numbers, owners = ranges(tf.constant(starts, tf.int32), tf.constant(lengths, tf.int32))

@@ -1,6 +1,7 @@
 """What models read of labelled examples, and the labels, looked up in the text again."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from keras_transformer.config.labelled import (
 )
 from keras_transformer.data.labelled.examples import Answer, LabelledText, Question, TaggedWords
 from keras_transformer.data.sharing import Sharing
+from keras_transformer.tasks.labelled import LABELLED_TASKS
 from keras_transformer.tasks.labelled.batches import ExampleBatches, plan_of
 from keras_transformer.tasks.labelled.kind import Row
 from keras_transformer.tasks.labelled.spans import Spans
@@ -56,6 +58,18 @@ def test_pairs_and_numbers():
     assert first.labels[0] == pytest.approx(0.0, abs=1e-30)
     assert second.labels.tolist() == [-2.5]
     assert len(second.ids) == MODEL.max_length
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_what_scores_take_is_asked_for_before_a_training(monkeypatch, tmp_path, regression):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    path = tmp_path / "examples.tsv"
+    path.write_text("1\tthe cat\n0\tthe dog\n")
+    task, *_ = LABELLED_TASKS
+    data = ClassificationDataConfig(train=str(path), valid=str(path), regression=regression)
+    config = task.completed(ClassificationConfig(model=MODEL, data=data))
+    with pytest.raises(ImportError, match=r"scikit-learn package: .*\[metrics\]"):
+        task.prepare(tmp_path / "run", config, {}, None)
 
 
 def test_answers_are_found_again_in_their_windows():

@@ -147,7 +147,7 @@ def test_predictions_of_the_command_line(trained, tmp_path, capfdbinary):
 
 def test_who_does_what_with_a_run(trained, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["export", str(trained.path), "--output", str(tmp_path), "--format", "tflite"])
+        main(["export", str(trained.path), "--output", str(tmp_path), "--format", "serving"])
     assert ended.value.code == 1
     assert "--format saved_model" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"keras-transformer predict.*task 'classification'"):
