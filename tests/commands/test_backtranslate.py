@@ -19,8 +19,8 @@ class Shouting:
 def call(tmp_path, monkeypatch):
     asked = []
 
-    def opened(*arguments):
-        asked.append(arguments)
+    def opened(*arguments, batches_at_once):
+        asked.append((*arguments, batches_at_once))
         return Shouting()
 
     monkeypatch.chdir(tmp_path)
@@ -36,7 +36,9 @@ def call(tmp_path, monkeypatch):
 
 
 def test_the_files_are_called_by_the_models_languages_or_those_that_are_given(call, tmp_path):
-    assert call("--sampling", "--seed=3") == (["a", "b"], "best", {"sampling": True, "seed": 3})
+    options = {"sampling": True, "seed": 3}
+    asked = call("--sampling", "--seed=3", "--batches_at_once=2")
+    assert asked == (["a", "b"], "best", options, 2)
     assert (tmp_path / "new" / "c.de").read_text() == "ein Hund\neine Katze\n"
     assert (tmp_path / "new" / "c.en").read_text() == "EIN HUND\nEINE KATZE\n"
     call("--output=other", "--languages", "x", "y")
