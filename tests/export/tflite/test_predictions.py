@@ -185,9 +185,10 @@ def test_quantization(quantization, make, tmp_path):
         np.array([one["value"] for one in open_predictor(path)(texts)])
         for path in (run.path, tmp_path / "export")
     )
-    # Nothing of it is by chance.
-    assert 0 < np.abs(whole - small).mean() < 0.2 * whole.std()
-    assert np.corrcoef(whole, small)[0, 1] > 0.97
+    # Nothing of it is by chance; fifteen steps from end to end are a tenth of a weight at random.
+    error, correlation = (0.6, 0.8) if quantization == "int4" else (0.2, 0.97)
+    assert 0 < np.abs(whole - small).mean() < error * whole.std()
+    assert np.corrcoef(whole, small)[0, 1] > correlation
 
 
 def test_what_is_not_exported(make, tmp_path, capsys):
