@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import importlib.metadata
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,19 @@ def write_metadata(folder: Path, translator: "Translator", export_format: str, *
     Example:
         >>> write_metadata(Path("."), translator, "tflite", quantization="int8")
     """
-    content = {**describe(translator), "format": export_format, **more}
+    save_metadata(folder, {**describe(translator), "format": export_format, **more})
+
+
+def save_metadata(folder: Path, content: Mapping[str, Any]) -> None:
+    """Writes `folder/metadata.json` as it is given.
+
+    Args:
+        folder: Folder of the export.
+        content: What it says.
+
+    Example:
+        >>> save_metadata(Path("."), {"format": "saved_model"})
+    """
     write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
 
 

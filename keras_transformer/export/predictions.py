@@ -1,6 +1,5 @@
 """Export of what predicts from text: a SavedModel with the tokenizer inside, and its use."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.export.formats import require_loadable
-from keras_transformer.export.metadata import describe_predictor, read_metadata
+from keras_transformer.export.metadata import describe_predictor, read_metadata, save_metadata
 from keras_transformer.export.tflite.predictor import open_lite_predictor
 from keras_transformer.export.versions import find_export, version_path
-from keras_transformer.files import atomic_directory, write_atomically
+from keras_transformer.files import atomic_directory
 from keras_transformer.prediction.graph import PredictionGraph
 from keras_transformer.prediction.predictor import BATCH_SIZE, Predictor
 from keras_transformer.runs.run import Run, open_run
@@ -60,7 +59,7 @@ def export_predictions(
     content = describe_predictor(run, graph, "saved_model", quantization or "float32")
     with atomic_directory(path) as folder:
         tf.saved_model.save(_Module(weights, graph), folder, signatures=_signatures(graph))
-        write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
+        save_metadata(folder, content)
     return path
 
 

@@ -1,6 +1,5 @@
 """A classifier of texts as one file for an app or a browser, run by TFLite's stock runtime."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any, Protocol
@@ -8,7 +7,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from keras_transformer.export.formats import MARKS
-from keras_transformer.export.metadata import describe_predictor
+from keras_transformer.export.metadata import describe_predictor, save_metadata
 from keras_transformer.export.tflite.byte_tokenizer import ByteTokenizer
 from keras_transformer.export.tflite.conversion import (
     Signature,
@@ -20,7 +19,7 @@ from keras_transformer.export.tflite.predictor import INPUTS
 from keras_transformer.export.tflite.signatures import bytes_of, compiled, room_for_text
 from keras_transformer.export.tflite.word_pieces import ByteWordPieces
 from keras_transformer.export.versions import version_path
-from keras_transformer.files import atomic_directory, write_atomically
+from keras_transformer.files import atomic_directory
 from keras_transformer.prediction.reading import Inputs
 from keras_transformer.prediction.texts import TextGraph
 from keras_transformer.runs.run import Run
@@ -77,7 +76,7 @@ def export_tflite_predictions(
     with atomic_directory(path) as folder:
         file = folder / MARKS["tflite_predictor"]
         file.write_bytes(converted(functions, weights, quantization))
-        write_atomically(folder / "metadata.json", json.dumps(content, indent=2).encode())
+        save_metadata(folder, content)
     return path
 
 
