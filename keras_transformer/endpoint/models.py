@@ -1,7 +1,7 @@
 """What is served: runs and SavedModels, by name and version, as sets of signatures.
 
-A run has the signatures that its export would have, from the same code, and two that need its
-model, for the page: `alternatives` and `attention_of_layer`.
+A run has the signatures that its export would have, from the same code. One that translates has two
+more, which need its model, for the page: `alternatives` and `attention_of_layer`.
 """
 
 import dataclasses
@@ -18,13 +18,16 @@ import tensorflow as tf
 from keras_transformer.endpoint.errors import RequestError
 from keras_transformer.endpoint.signature import Signature
 from keras_transformer.export.formats import require_loadable
-from keras_transformer.export.metadata import describe, read_metadata, require_translating
+from keras_transformer.export.metadata import describe, describe_predictor, read_metadata
+from keras_transformer.export.predictions import prediction_signatures
 from keras_transformer.export.saved_model import make_signatures
 from keras_transformer.export.versions import find_export
+from keras_transformer.runs.run import Run, open_run
+from keras_transformer.tasks.labelled.predicting import open_graph, predicts
 from keras_transformer.translation.exploring import alternatives, attention_of_layer
+from keras_transformer.translation.graph import TranslationGraph
 from keras_transformer.translation.opening import open_runs
 from keras_transformer.translation.storage import StoredWeights
-from keras_transformer.translation.translator import Translator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +78,10 @@ class ServedModel:
         return (target if asked == source else source, asked)
 
     def warm_up(self, signatures: Sequence[str] = ("serving_default", "nbest")) -> None:
-        """Calls signatures that take a text: the first call of a graph takes seconds."""
+        """Calls signatures that take texts alone: the first call of a graph takes seconds."""
         for name in signatures:
-            if name in self.signatures:
-                self.signatures[name]({"text": np.array([b"1 2 3."], object)})
+            if signature := self.signatures.get(name):
+                signature(dict.fromkeys(signature.inputs, np.array([b"1 2 3."], object)))
 
 
 class ServedModels:
@@ -150,11 +153,12 @@ def open_model(
             is meant.
         name: Its name in requests; None for that of its folder.
         checkpoint: As in `open_runs`, of a run.
-        options: As in `open_runs`, of a run.
+        options: As in `open_runs`, of a run that translates.
 
     Raises:
         FileNotFoundError: If there is neither.
-        ValueError: If it is an export of another format, or options are given for an export.
+        ValueError: If it is an export of another format, a run that neither translates nor
+            predicts, or options are given for what does not take them.
 
     Example:
         >>> sorted(open_model("runs/demo").signatures)[:3]
@@ -162,10 +166,8 @@ def open_model(
     """
     export = find_export(path)
     if export is None:
-        name = name or Path(path).resolve().name
-        translator = open_runs(path, checkpoint, options)
-        signatures, owner = _signatures_of_run(translator)
-        return ServedModel(name, 1, signatures, describe(translator), owner)
+        run = open_run(path)
+        return _open_run(run, name or run.path.resolve().name, checkpoint, options)
     folder, export_format = export
     if export_format != "saved_model":
         raise ValueError(
@@ -180,10 +182,37 @@ def open_model(
     return _open_saved_model(folder.resolve(), name)
 
 
-def _signatures_of_run(translator: Translator) -> tuple[dict[str, Signature], object]:
-    weights = StoredWeights(translator.models)
-    graph = translator.graph
-    for_page = {
+def _open_run(
+    run: Run, name: str, checkpoint: str, options: Mapping[str, Any] | None
+) -> ServedModel:
+    owner: tuple[object, ...]
+    if predicts(run):
+        _require_no_options(run, options)
+        graph, weights = open_graph(run, checkpoint)
+        functions = prediction_signatures(graph)
+        metadata, owner = describe_predictor(run, graph), (graph, weights, functions)
+    else:
+        translator = open_runs(run.path, checkpoint, options)
+        weights = StoredWeights(translator.models)
+        functions = {**make_signatures(translator, weights), **_for_page(translator.graph)}
+        metadata, owner = describe(translator), (translator, weights, functions)
+    signatures = {
+        key: Signature.of(key, function.get_concrete_function())
+        for key, function in functions.items()
+    }
+    return ServedModel(name, 1, signatures, metadata, owner)
+
+
+def _require_no_options(run: Run, options: Mapping[str, Any] | None) -> None:
+    if options:
+        raise ValueError(
+            "Options of decoding are for models that translate; leave them out. Received: "
+            f"{run.path}, of the task {run.config.task!r}, with {', '.join(options)}"
+        )
+
+
+def _for_page(graph: TranslationGraph) -> dict[str, Any]:
+    return {
         "alternatives": _compiled(
             functools.partial(alternatives, graph), text=tf.string, prefix=tf.string
         ),
@@ -192,12 +221,6 @@ def _signatures_of_run(translator: Translator) -> tuple[dict[str, Signature], ob
             **dict(text=tf.string, translation=tf.string, layer=tf.int32),
         ),
     }
-    functions = {**make_signatures(translator, weights), **for_page}
-    signatures = {
-        key: Signature.of(key, function.get_concrete_function())
-        for key, function in functions.items()
-    }
-    return signatures, (translator, weights, functions)
 
 
 def _compiled(function: Any, **inputs: tf.DType) -> tf.types.experimental.PolymorphicFunction:
@@ -209,7 +232,6 @@ def _open_saved_model(folder: Path, name: str | None) -> ServedModel:
     import tensorflow_text  # noqa: F401  registers the tokenizer's ops
 
     require_loadable(folder)
-    require_translating(folder)
     is_version = folder.name.isdecimal()
     loaded = tf.saved_model.load(folder)
     return ServedModel(

@@ -98,28 +98,22 @@ def describe(translator: "Translator") -> dict[str, Any]:
     }
 
 
-def describe_predictor(
-    run: "Run", graph: "PredictionGraph", export_format: str, quantization: str, **limits: int
-) -> dict[str, Any]:
-    """Returns what the metadata say of what predicts from text.
+def describe_predictor(run: "Run", graph: "PredictionGraph", **limits: int) -> dict[str, Any]:
+    """Returns what the metadata say of what predicts from text, in every format.
 
     Args:
         run: What is exported.
         graph: What predicts.
-        export_format: The format.
-        quantization: The type of the weights.
         **limits: Of a text, beside the most tokens.
     """
     return {
         **made_now(),
-        "format": export_format,
         "task": run.config.task,
         "columns": list(graph.columns),
         "labels": list(run.config.data.labels),
         "limits": {"max_length": graph.max_length, **limits},
         "parameters": graph.model.count_params(),
         "run": run.path.name,
-        "quantization": quantization,
     }
 
 

@@ -56,9 +56,11 @@ def export_predictions(
     """
     path = version_path(directory, version, "saved_model")
     graph, weights = open_graph(run, checkpoint, quantization)
-    content = describe_predictor(run, graph, "saved_model", quantization or "float32")
+    content = describe_predictor(run, graph)
+    content |= {"format": "saved_model", "quantization": quantization or "float32"}
+    signatures = prediction_signatures(graph)
     with atomic_directory(path) as folder:
-        tf.saved_model.save(_Module(weights, graph), folder, signatures=_signatures(graph))
+        tf.saved_model.save(_Module(weights, graph), folder, signatures=signatures)
         save_metadata(folder, content)
     return path
 
@@ -71,7 +73,18 @@ class _Module(tf.Module):
         self.weights, self.tokenizer = weights.stored, graph.tokenizer
 
 
-def _signatures(graph: PredictionGraph) -> dict[str, Any]:
+def prediction_signatures(graph: PredictionGraph) -> dict[str, Any]:
+    """Makes the signatures of a SavedModel, by name, as `tf.function`s of strings.
+
+    Args:
+        graph: What predicts.
+
+    Example:
+        >>> from keras_transformer.prediction.texts import LabelGraph
+        >>> graph = LabelGraph(classifier, wordpiece, labels=["bad", "good"])
+        >>> sorted(prediction_signatures(graph))
+        ['features', 'serving_default']
+    """
     inputs = [tf.TensorSpec([None], tf.string, name) for name in graph.columns]
     functions = {"serving_default": graph.predict, "features": graph.features}
     return {

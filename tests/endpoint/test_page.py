@@ -414,3 +414,17 @@ def test_a_phone(open_page, scheme):
         np.mean([int(n) for n in re.findall(r"\d+", color)[:3]]) for color in (ink, paper)
     )
     assert (ink < 60 and paper > 230) if scheme == "light" else (ink > 220 and paper < 40)
+
+
+def test_models_that_do_not_translate_are_not_offered(open_page, capitals):
+    labels = ServedModel("labels", 1, {}, {}, None)
+    with serve([labels, capitals.model()]) as address:
+        page = open_page(address)
+        type_text(page, "a dog")
+        playwright.expect(page.locator("#translation")).to_have_text("A DOG")
+        assert page.locator("#model option").all_inner_texts() == ["capitals"]
+    with serve([labels]) as address:
+        error = open_page(address).locator("#error")
+        playwright.expect(error).to_have_text(
+            "Error: No model here has `nbest`, by which this page translates; see the routes."
+        )

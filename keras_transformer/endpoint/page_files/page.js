@@ -340,7 +340,11 @@ function chooseModel() {
 }
 
 async function start() {
-  ({ models, limits } = await request("served"));
+  const served = await request("served");
+  limits = served.limits;
+  models = served.models.filter(({ signatures }) => signatures.includes("nbest"));
+  if (!models.length)
+    throw new Error("No model here has `nbest`, by which this page translates; see the routes.");
   const names = models.map(({ name }) => element("option", { textContent: name }));
   $("model").replaceChildren(...names);
   $("model").onchange = chooseModel;

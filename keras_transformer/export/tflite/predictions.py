@@ -71,8 +71,8 @@ def export_tflite_predictions(
         )
     room = room_for_text(graph.max_length)
     functions = traced([_signature(graph, room)], [graph.model], quantization)
-    type_of_weights = quantization or "float32"
-    content = describe_predictor(run, graph, "tflite_predictor", type_of_weights, max_bytes=room)
+    content = describe_predictor(run, graph, max_bytes=room)
+    content |= {"format": "tflite_predictor", "quantization": quantization or "float32"}
     with atomic_directory(path) as folder:
         file = folder / MARKS["tflite_predictor"]
         file.write_bytes(converted(functions, weights, quantization))
