@@ -186,7 +186,7 @@ def test_example(example, names, runs, tmp_path, monkeypatch):
     package, makers = example.name.split(".")[1], TRANSLATION
     if package in ("runs", "tasks", "training"):
         makers = makers | TRAINING
-    if package in ("prediction", "tasks"):
+    if package in ("prediction", "tasks", "export"):
         makers = makers | PREDICTION
     example.globs = Names(makers, {**names, **example.globs})
     report = []
