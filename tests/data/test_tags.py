@@ -1,6 +1,7 @@
 """Several target languages in one model: corpora in other languages, tags, their vocabularies."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from keras_transformer.data.weights import weight_of
 from keras_transformer.export.opening import open_translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.tasks import train
+from keras_transformer.tasks.translation.inputs import fingerprints
 from keras_transformer.text.enlargement import enlarge_sentencepiece
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.target_tags import TargetTags
@@ -157,3 +159,20 @@ def test_a_run_that_begins_with_another_needs_its_tags(tmp_path):
     config = dataclasses.replace(start.config, data=data)
     with pytest.raises(ValueError, match=r"`tags` needs a vocabulary that has them.*tag for de"):
         train(tmp_path / "run", config, init_from=start.path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "received"),
+    [
+        ({"train": "reversed:phrasebook:train:9"}, "reversed:phrasebook:train:9, from de into en"),
+        ({"train": "en-tree:parses:train:9"}, "en-tree:parses:train:9, from en into tree"),
+        ({"valid": "reversed:phrasebook:valid:9"}, "reversed:phrasebook:valid:9, from de into en"),
+    ],
+)
+def test_a_model_of_other_languages_than_its_run_says_is_not_trained(changes, received):
+    data = DataConfig(**{"train": "phrasebook:train:9", "valid": "phrasebook:valid:9"} | changes)
+    with pytest.raises(CorpusError, match=re.escape(received)):
+        fingerprints(data)
+    assert fingerprints(dataclasses.replace(data, tags=True))["train"]["pairs"] == 9
+    either = DataConfig("reversed:de-en:phrasebook:train:9", None)
+    assert fingerprints(either)["train"]["pairs"] == 9

@@ -53,6 +53,9 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
     Returns:
         What tells whether each is still the same, as plain values, by what it is for.
 
+    Raises:
+        CorpusError: If what is trained or validated on is in other languages than the run.
+
     Example:
         >>> fingerprints(DataConfig("phrasebook:train:100"))["train"]["pairs"]
         100
@@ -61,6 +64,9 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
     corpora = {name: open_of(data, spec, data.weights) for name, spec in specs.items()}
     if data.valid is not None and not data.holds_out:
         corpora["valid"] = open_of(data, data.valid)
+    if not data.tags:
+        for name in {"train", "valid"} & corpora.keys():
+            _require_languages(data, name, corpora[name])
 
     def read(corpus: Corpus) -> Fingerprint:
         if data.cache is None:
@@ -68,6 +74,19 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
         return remembered_fingerprint(corpus, data.cache)
 
     return {name: read(corpus)._asdict() for name, corpus in corpora.items()}
+
+
+def _require_languages(data: DataConfig, name: str, corpus: Corpus) -> None:
+    """Refuses a corpus that would make a model of other languages than its run says."""
+    expected = data.source_language, data.target_language
+    received = corpus.source_language, corpus.target_language
+    if received != expected:
+        raise CorpusError(
+            f"`data.{name}` must be in the languages of the run, from {expected[0]} into "
+            f"{expected[1]}; change `data.source_language` and `data.target_language`, by which a "
+            "corpus is read, or set `data.tags` for several target languages. "
+            f"Received: {corpus.name}, from {received[0]} into {received[1]}"
+        )
 
 
 def validation_corpus(run: Run) -> Corpus | None:
