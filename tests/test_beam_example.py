@@ -79,6 +79,12 @@ def test_a_line_for_each_line_and_only_what_is_missing_is_done_again(run, export
     assert joined(out, "a.en") == expected(export, TEXT)
 
 
+def test_two_processes_give_what_one_gives(run, export):
+    out = run("--direct_running_mode", "multi_processing", "--direct_num_workers", "2")
+    assert joined(out, "a.en") == expected(export, TEXT)
+    assert joined(out, "b.en") == expected(export, TEXT[3:4] + TEXT[:5])
+
+
 def test_scores_are_the_exports_and_a_line_that_fails_is_marked_and_spares_its_batch(
     run, export, tmp_path
 ):

@@ -14,7 +14,6 @@ is; a runner in the cloud takes its own options, as Beam's pages tell.
 """
 
 import argparse
-import dataclasses
 import json
 import posixpath
 import uuid
@@ -29,21 +28,11 @@ from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 
 # --- Lines and shards
 
-# A line by the name of its shard, the number of the shard's first line, and its place in the shard.
-Place = tuple[str, int, int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """What a line becomes.
-
-    Args:
-        line: The line of the output, empty if it failed.
-        error: Why it failed; None if it did not.
-    """
-
-    line: str
-    error: str | None = None
+# The name of a shard, and the number of its first line.
+Shard = tuple[str, int]
+# What a line becomes, empty if it failed; and why it failed, None if it did not. Plain values:
+# workers in other processes cannot send instances of the classes of this file.
+Output = tuple[str, str | None]
 
 
 class ReadLines(beam.DoFn):
@@ -59,7 +48,7 @@ class ReadLines(beam.DoFn):
         self._lines = lines
         self._skipped = Metrics.counter("shards", "there before")
 
-    def process(self, path: str) -> Iterator[tuple[tuple[str, int], list[bytes]]]:
+    def process(self, path: str) -> Iterator[tuple[Shard, list[bytes]]]:
         name = posixpath.basename(path)
         [match] = FileSystems.match([f"{self._output}/{name}-*"])
         there = {posixpath.basename(found.path) for found in match.metadata_list}
@@ -83,14 +72,8 @@ def _blocks(stream: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
         yield block
 
 
-def by_length(shard: tuple[str, int], lines: list[bytes]) -> Iterator[tuple[Place, bytes]]:
-    """Gives a shard's lines, the longest first: batches of like lengths have little padding."""
-    for place in sorted(range(len(lines)), key=lambda place: -len(lines[place])):
-        yield (*shard, place), lines[place]
-
-
 class WriteShards(beam.DoFn):
-    """Writes a shard in the order of its lines, and what went wrong with some of them.
+    """Writes a shard, and what went wrong with some of its lines.
 
     Args:
         output: The folder of the shards.
@@ -101,17 +84,16 @@ class WriteShards(beam.DoFn):
         self._written = Metrics.counter("shards", "written")
         self._failed = Metrics.counter("lines", "failed")
 
-    def process(self, element: tuple[tuple[str, int], Iterable[tuple[int, Output]]]) -> None:
-        (shard, first), numbered = element
-        outputs = [output for _, output in sorted(numbered, key=lambda one: one[0])]
+    def process(self, element: tuple[Shard, list[Output]]) -> None:
+        (shard, first), outputs = element
         failed = [
-            f"{number}\t{output.error}\n"
-            for number, output in enumerate(outputs, first)
-            if output.error is not None
+            f"{number}\t{error}\n"
+            for number, (_, error) in enumerate(outputs, first)
+            if error is not None
         ]
         if failed:
             _write(f"{self._output}/failed/{shard}", failed)
-        _write(f"{self._output}/{shard}", (f"{output.line}\n" for output in outputs))
+        _write(f"{self._output}/{shard}", (f"{line}\n" for line, _ in outputs))
         self._failed.inc(len(failed))
         self._written.inc()
 
@@ -131,11 +113,11 @@ def _write(path: str, lines: Iterable[str]) -> None:
 # --- Models
 
 
-class SavedModelHandler(ModelHandler[bytes, Output, Any]):
-    """Runs a signature of an export on batches of lines; a subclass tells which.
+class SavedModelHandler(ModelHandler[list[bytes], list[Output], Any]):
+    """Runs a signature of an export on the lines of a shard; a subclass tells which.
 
-    A batch that fails is computed again line by line, so that only those lines fail that do so by
-    themselves.
+    Lines of like lengths are computed together, which leaves little padding. A batch that fails is
+    computed again line by line, so that only those lines fail that do so by themselves.
 
     Args:
         path: The export, such as "exports/demo/1", in a folder that the workers see.
@@ -143,8 +125,10 @@ class SavedModelHandler(ModelHandler[bytes, Output, Any]):
     """
 
     def __init__(self, path: str, batch_size: int) -> None:
-        super().__init__(min_batch_size=batch_size, max_batch_size=batch_size)
+        # A shard by itself, which is then written: nothing waits for the other ones.
+        super().__init__(min_batch_size=1, max_batch_size=1)
         self._path = path
+        self._batch_size = batch_size
 
     def load_model(self) -> Any:
         import tensorflow as tf
@@ -153,8 +137,23 @@ class SavedModelHandler(ModelHandler[bytes, Output, Any]):
         return tf.saved_model.load(self._path)
 
     def run_inference(
-        self, batch: Sequence[bytes], model: Any, inference_args: Mapping[str, Any] | None = None
-    ) -> list[Output]:
+        self,
+        batch: Sequence[list[bytes]],
+        model: Any,
+        inference_args: Mapping[str, Any] | None = None,
+    ) -> list[list[Output]]:
+        return [self._outputs(lines, model) for lines in batch]
+
+    def _outputs(self, lines: list[bytes], model: Any) -> list[Output]:
+        outputs: dict[int, Output] = {}
+        order = sorted(range(len(lines)), key=lambda place: len(lines[place]))
+        for start in range(0, len(order), self._batch_size):
+            places = order[start : start + self._batch_size]
+            found = self._together([lines[place] for place in places], model)
+            outputs.update(zip(places, found, strict=True))
+        return [outputs[place] for place in range(len(lines))]
+
+    def _together(self, batch: list[bytes], model: Any) -> list[Output]:
         try:
             return self.compute(batch, model)
         except Exception:
@@ -164,7 +163,7 @@ class SavedModelHandler(ModelHandler[bytes, Output, Any]):
         try:
             [output] = self.compute([line], model)
         except Exception as error:
-            return Output("", " ".join(f"{type(error).__name__}: {error}".split()))
+            return "", " ".join(f"{type(error).__name__}: {error}".split())
         return output
 
     def compute(self, batch: Sequence[bytes], model: Any) -> list[Output]:
@@ -185,7 +184,7 @@ class Translating(SavedModelHandler):
 
         outputs = model.signatures["serving_default"](text=tf.constant(batch, tf.string))
         texts = (text.decode("utf-8", "replace") for text in outputs["translation"].numpy())
-        return [Output(" ".join(text.split())) for text in texts]
+        return [(" ".join(text.split()), None) for text in texts]
 
 
 class Scoring(SavedModelHandler):
@@ -203,7 +202,7 @@ class Scoring(SavedModelHandler):
         source, target = (tf.constant(side, tf.string) for side in zip(*pairs, strict=True))
         outputs = model.signatures["score"](source=source, target=target)
         rows = zip(outputs["log_prob"].numpy(), outputs["truncated"].numpy(), strict=True)
-        return [Output("too long" if cut else f"{log_prob:.4f}") for log_prob, cut in rows]
+        return [("too long" if cut else f"{log_prob:.4f}", None) for log_prob, cut in rows]
 
 
 _TASKS = {"translate": Translating, "score": Scoring}
@@ -252,10 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         | beam.Create(paths)
         | "read" >> beam.ParDo(ReadLines(given.output, given.shard_lines))
         | beam.Reshuffle()  # A file is read in one place, and its shards are computed in many.
-        | beam.FlatMapTuple(by_length)
         | RunInference(handler)
-        | beam.MapTuple(lambda place, output: (place[:2], (place[2], output)))
-        | beam.GroupByKey()
         | "write" >> beam.ParDo(WriteShards(given.output))
     )
     result = pipeline.run()
