@@ -73,9 +73,11 @@ def test_a_line_for_each_line_and_only_what_is_missing_is_done_again(run, export
     lost = shards(out)["a.en-00002"]
     lost.unlink()
     (out / ".a.en-00002.0123").write_text("ein H")
+    (out / "failed" / "a.en-00002").write_text("17\tan error that comes no more\n")
     run()
     after = {name: path.stat().st_mtime_ns for name, path in shards(out).items()}
     assert {name for name in after if after[name] != before[name]} == {"a.en-00002"}
+    assert not list((out / "failed").iterdir())
     assert joined(out, "a.en") == expected(export, TEXT)
 
 
@@ -106,3 +108,4 @@ def test_other_options_for_the_same_folder_are_refused(run):
     run(pattern="b.en")
     run("--shard_lines", "9", pattern="b.en", error="--output must be new for other options")
     run(pattern="*.nothing", error="--input must be of files")
+    run("--batch_size", "0", error="--batch_size must be at least 1. Received: 0")

@@ -72,6 +72,17 @@ def _blocks(stream: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
         yield block
 
 
+def is_missing(element: tuple[Shard, list[bytes]], output: str) -> bool:
+    """Tells whether a shard is to be done: of a bundle that a runner tries again a part is there.
+
+    Args:
+        element: The shard, and its lines.
+        output: The folder of the shards.
+    """
+    (shard, _), _ = element
+    return not FileSystems.exists(f"{output}/{shard}")
+
+
 class WriteShards(beam.DoFn):
     """Writes a shard, and what went wrong with some of its lines.
 
@@ -91,8 +102,11 @@ class WriteShards(beam.DoFn):
             for number, (_, error) in enumerate(outputs, first)
             if error is not None
         ]
+        of_failures = f"{self._output}/failed/{shard}"
         if failed:
-            _write(f"{self._output}/failed/{shard}", failed)
+            _write(of_failures, failed)
+        elif FileSystems.exists(of_failures):  # Of a worker that was killed before the next line.
+            FileSystems.delete([of_failures])
         _write(f"{self._output}/{shard}", (f"{line}\n" for line, _ in outputs))
         self._failed.inc(len(failed))
         self._written.inc()
@@ -229,8 +243,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="Translate each line, or score the source and the translation that a tab parts.",
     )
     parser.add_argument("--batch_size", type=int, default=64, help="Lines computed together.")
-    parser.add_argument("--shard_lines", type=int, default=2000, help="Lines of an output file.")
+    parser.add_argument(
+        "--shard_lines",
+        type=int,
+        default=2000,
+        help="Lines of an output file, which one worker makes.",
+    )
     given, others = parser.parse_known_args(arguments)
+    for name in ("batch_size", "shard_lines"):
+        if (value := getattr(given, name)) < 1:
+            parser.error(f"--{name} must be at least 1. Received: {value}")
     [match] = FileSystems.match([given.input])
     paths = [found.path for found in match.metadata_list]
     if len({*map(posixpath.basename, paths)}) != len(paths) or not paths:
@@ -251,6 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         | beam.Create(paths)
         | "read" >> beam.ParDo(ReadLines(given.output, given.shard_lines))
         | beam.Reshuffle()  # A file is read in one place, and its shards are computed in many.
+        | beam.Filter(is_missing, given.output)
         | RunInference(handler)
         | "write" >> beam.ParDo(WriteShards(given.output))
     )

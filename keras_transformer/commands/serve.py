@@ -93,9 +93,8 @@ def _run(arguments: Namespace) -> None:
         app = make_app(Service(ServedModels(models), limits), allowed_hosts)
         server = make_server(app, limits.seconds)
         url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-        say(
-            f"Serving {', '.join(model.name for model in models)}. The page: {url} (Ctrl-C ends it)"
-        )
+        names = ", ".join(model.name for model in models)
+        say(f"Serving {names} at {url} (Ctrl-C ends it)")
         server.run([address])
 
 

@@ -80,7 +80,8 @@ class ServedModel:
     def warm_up(self, signatures: Sequence[str] = ("serving_default", "nbest")) -> None:
         """Calls signatures that take texts alone: the first call of a graph takes seconds."""
         for name in signatures:
-            if signature := self.signatures.get(name):
+            signature = self.signatures.get(name)
+            if signature and all(spec.dtype == tf.string for spec in signature.inputs.values()):
                 signature(dict.fromkeys(signature.inputs, np.array([b"1 2 3."], object)))
 
 
@@ -176,7 +177,7 @@ def open_model(
         )
     if options or checkpoint != "best":
         raise ValueError(
-            "An exported model translates as it was exported; serve its run to choose options. "
+            "An exported model answers as it was exported; serve its run to choose options. "
             f"Received: {folder}, with {', '.join(options or ['checkpoint'])}"
         )
     return _open_saved_model(folder.resolve(), name)
@@ -192,7 +193,7 @@ def _open_run(
         functions = prediction_signatures(graph)
         metadata, owner = describe_predictor(run, graph), (graph, weights, functions)
     else:
-        translator = open_runs(run.path, checkpoint, options)
+        translator = open_runs(run, checkpoint, options)
         weights = StoredWeights(translator.models)
         functions = {**make_signatures(translator, weights), **_for_page(translator.graph)}
         metadata, owner = describe(translator), (translator, weights, functions)

@@ -61,17 +61,20 @@ class Signature:
 def join_columns(parts: Sequence[Columns]) -> Columns:
     """Joins batches along their first dimension; rows are filled up to those of the longest part.
 
+    They are filled as our graphs fill them: strings with "", places, which are integers, with -1,
+    weights with 0.
+
     Example:
-        >>> parts = [{"ids": np.array([[5, 6, 3]])}, {"ids": np.array([[7, 3]])}]
-        >>> join_columns(parts)["ids"].tolist()
-        [[5, 6, 3], [7, 3, 0]]
+        >>> parts = [{"starts": np.array([[0, 4, 9]])}, {"starts": np.array([[0, 5]])}]
+        >>> join_columns(parts)["starts"].tolist()
+        [[0, 4, 9], [0, 5, -1]]
     """
     return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     longest = [max(sizes) for sizes in zip(*(array.shape[1:] for array in arrays), strict=True)]
-    fill = b"" if arrays[0].dtype == object else 0
+    fill = {"O": b"", "i": -1}.get(arrays[0].dtype.kind, 0)
 
     def filled_up(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         more = [most - size for most, size in zip(longest, array.shape[1:], strict=True)]

@@ -44,7 +44,10 @@ class CompiledSearch:
     def __init__(self, search: Search, compiled: Search, shapes: Sequence[SearchShape]) -> None:
         # Of a branch that is not taken each operation costs its time, unless it is a call.
         self.search = tf.function(
-            search, autograph=False, experimental_attributes={"_noinline": True}
+            search,
+            autograph=False,
+            reduce_retracing=True,
+            experimental_attributes={"_noinline": True},
         )
         self._compiled = compiled
         self._shapes = sorted(shapes, key=lambda shape: (shape.rows * shape.length, shape))

@@ -74,9 +74,9 @@ def open_runs(
 def _require_translation(run: Run) -> None:
     if not hasattr(run.config, "decoding"):
         raise ValueError(
-            "`run` must be one that translates; of one that predicts labels, answers or tags, "
-            f"`keras-transformer predict` does so. Received: {run.path}, of the task "
-            f"{run.config.task!r}"
+            "`run` must be one that translates; for labels, answers or tags, of one that was "
+            "fine-tuned for them, there is `keras-transformer predict`. "
+            f"Received: {run.path}, of the task {run.config.task!r}"
         )
 
 

@@ -45,7 +45,7 @@ def test_models_and_options(served, tmp_path, capsys):
     assert host == "127.0.0.1"
     assert server.config.timeout_graceful_shutdown == 2
     output = capsys.readouterr().out
-    assert f"Serving folder, short, folder. The page: http://127.0.0.1:{port}/" in output
+    assert f"Serving folder, short, folder at http://127.0.0.1:{port}/" in output
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from keras_transformer.data.weights import weight_of
 from keras_transformer.export.opening import open_translator
 from keras_transformer.export.saved_model import export_saved_model
 from keras_transformer.tasks import train
-from keras_transformer.tasks.translation.inputs import fingerprints
+from keras_transformer.tasks.translation.inputs import require_languages
 from keras_transformer.text.enlargement import enlarge_sentencepiece
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.translation.target_tags import TargetTags
@@ -167,12 +167,19 @@ def test_a_run_that_begins_with_another_needs_its_tags(tmp_path):
         ({"train": "reversed:phrasebook:train:9"}, "reversed:phrasebook:train:9, from de into en"),
         ({"train": "en-tree:parses:train:9"}, "en-tree:parses:train:9, from en into tree"),
         ({"valid": "reversed:phrasebook:valid:9"}, "reversed:phrasebook:valid:9, from de into en"),
+        ({"mix": {"en-tree:parses:train:9": 1}}, "en-tree:parses:train:9, from en into tree"),
     ],
 )
 def test_a_model_of_other_languages_than_its_run_says_is_not_trained(changes, received):
     data = DataConfig(**{"train": "phrasebook:train:9", "valid": "phrasebook:valid:9"} | changes)
-    with pytest.raises(CorpusError, match=re.escape(received)):
-        fingerprints(data)
-    assert fingerprints(dataclasses.replace(data, tags=True))["train"]["pairs"] == 9
-    either = DataConfig("reversed:de-en:phrasebook:train:9", None)
-    assert fingerprints(either)["train"]["pairs"] == 9
+    with pytest.raises(CorpusError, match=re.escape(f"Received: {received}")):
+        require_languages(data)
+    require_languages(dataclasses.replace(data, tags=True))
+
+
+def test_a_corpus_may_say_its_languages_itself(tmp_path):
+    """Columns that stand the other way round are read so."""
+    (tmp_path / "c.tsv").write_text("ein Hund\ta dog\n")
+    spec = f"reversed:de-en:{tmp_path / 'c.tsv'}"
+    require_languages(DataConfig(spec, valid=None, mix={"reversed:phrasebook:train:9": 1}))
+    assert list(open_corpus(spec, "en", "de")) == [("a dog", "ein Hund")]

@@ -11,6 +11,7 @@ from untrained_run import SMALL, untrained_run
 
 from keras_transformer.endpoint.errors import RequestError
 from keras_transformer.endpoint.models import ServedModel, open_model
+from keras_transformer.endpoint.signature import Signature
 from keras_transformer.export.formats import MARKS
 from keras_transformer.text.vocabulary import BOS_ID, EOS_ID
 from keras_transformer.translation.attention import attention_weights
@@ -96,6 +97,11 @@ def test_alternatives_to_what_is_too_long(served):
     columns = {"text": strings(*texts), "prefix": strings(*prefixes)}
     found = served.signature("alternatives")(columns)
     assert found["truncated"].tolist() == [False, True, True]
+
+
+def test_what_takes_other_things_than_strings_is_not_called_beforehand():
+    ids = Signature("serving_default", {"ids": tf.TensorSpec([None], tf.int32)}, {}, pytest.fail)
+    ServedModel("ids", 1, {"serving_default": ids}, {}, None).warm_up()
 
 
 @pytest.mark.parametrize(

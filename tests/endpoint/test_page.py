@@ -426,5 +426,5 @@ def test_models_that_do_not_translate_are_not_offered(open_page, capitals):
     with serve([labels]) as address:
         error = open_page(address).locator("#error")
         playwright.expect(error).to_have_text(
-            "Error: No model here has `nbest`, by which this page translates; see the routes."
+            "Error: No model here translates; predictions are at /v1/models/NAME:predict."
         )

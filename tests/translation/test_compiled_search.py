@@ -149,3 +149,17 @@ def test_shapes_as_they_are_written():
     for text in ("0x32", "1x1"):
         with pytest.raises(ValueError, match="must be at least"):
             parse_shapes([text])
+
+
+def test_the_plain_search_is_a_call():
+    """What is not one is run through by TensorFlow, also where it is not taken."""
+    search = CompiledSearch(echo("plain", []), tf.function(echo("compiled", [])), SHAPES)
+    specs = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+    function = tf.function(lambda source, factor: search(source, factor=factor), specs)
+    made = function.get_concrete_function().graph.as_graph_def().library.function
+    [plain] = [one.signature.name for one in made if one.attr["_noinline"].b]
+    calls = {
+        one.signature.name: {node.attr["f"].func.name for node in one.node_def} for one in made
+    }
+    [branch] = [name for name, called in calls.items() if plain in called]
+    assert branch.startswith("switch_case_indexed_case_branch3")  # After those of three shapes.

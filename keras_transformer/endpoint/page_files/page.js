@@ -344,7 +344,7 @@ async function start() {
   limits = served.limits;
   models = served.models.filter(({ signatures }) => signatures.includes("nbest"));
   if (!models.length)
-    throw new Error("No model here has `nbest`, by which this page translates; see the routes.");
+    throw new Error("No model here translates; predictions are at /v1/models/NAME:predict.");
   const names = models.map(({ name }) => element("option", { textContent: name }));
   $("model").replaceChildren(...names);
   $("model").onchange = chooseModel;

@@ -53,9 +53,6 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
     Returns:
         What tells whether each is still the same, as plain values, by what it is for.
 
-    Raises:
-        CorpusError: If what is trained or validated on is in other languages than the run.
-
     Example:
         >>> fingerprints(DataConfig("phrasebook:train:100"))["train"]["pairs"]
         100
@@ -64,9 +61,6 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
     corpora = {name: open_of(data, spec, data.weights) for name, spec in specs.items()}
     if data.valid is not None and not data.holds_out:
         corpora["valid"] = open_of(data, data.valid)
-    if not data.tags:
-        for name in {"train", "valid"} & corpora.keys():
-            _require_languages(data, name, corpora[name])
 
     def read(corpus: Corpus) -> Fingerprint:
         if data.cache is None:
@@ -76,17 +70,39 @@ def fingerprints(data: DataConfig) -> dict[str, dict[str, int | str]]:
     return {name: read(corpus)._asdict() for name, corpus in corpora.items()}
 
 
-def _require_languages(data: DataConfig, name: str, corpus: Corpus) -> None:
-    """Refuses a corpus that would make a model of other languages than its run says."""
-    expected = data.source_language, data.target_language
-    received = corpus.source_language, corpus.target_language
-    if received != expected:
-        raise CorpusError(
-            f"`data.{name}` must be in the languages of the run, from {expected[0]} into "
-            f"{expected[1]}; change `data.source_language` and `data.target_language`, by which a "
-            "corpus is read, or set `data.tags` for several target languages. "
-            f"Received: {corpus.name}, from {received[0]} into {received[1]}"
-        )
+def require_languages(data: DataConfig) -> None:
+    """Refuses corpora that make a model of other languages than its run says.
+
+    With tags a source says itself which language it asks for. Without them a corpus to train or to
+    validate on has the languages of the run, and none that is mixed in has the same source and
+    another target.
+
+    Args:
+        data: The configuration.
+
+    Raises:
+        CorpusError: If one is refused.
+
+    Example:
+        >>> require_languages(DataConfig("phrasebook:train", mix={"reversed:phrasebook:train": 1}))
+    """
+    if data.tags:
+        return
+    source, target = data.source_language, data.target_language
+    specs = [("train", data.train), *(("mix", spec) for spec in data.mix)]
+    if data.valid is not None and not data.holds_out:
+        specs.append(("valid", data.valid))
+    for name, spec in specs:
+        corpus = open_of(data, spec)
+        languages = corpus.source_language, corpus.target_language
+        if languages != (source, target) and (name != "mix" or languages[0] == source):
+            raise CorpusError(
+                f"`data.{name}` must be from {source} into {target}, as the run is; change "
+                "`data.source_language` and `data.target_language`, or set `data.tags` for several "
+                "target languages; of a TSV whose columns stand the other way round name the "
+                f"languages, as in `reversed:{target}-{source}:FILE.tsv`. "
+                f"Received: {corpus.name}, from {languages[0]} into {languages[1]}"
+            )
 
 
 def validation_corpus(run: Run) -> Corpus | None:

@@ -31,6 +31,7 @@ from keras_transformer.tasks.translation.inputs import (
     Tokenizers,
     fingerprints,
     open_of,
+    require_languages,
     train_tokenizers,
     training_batches,
     training_preprocessor,
@@ -86,6 +87,7 @@ class Translation:
         init_from: str | None,
         choices: Choices = ALL_GIVEN,
     ) -> Run:
+        require_languages(config.data)
         pairs, start = data["train"]["pairs"], None if init_from is None else open_run(init_from)
         train = open_of(config.data, config.data.train, config.data.weights)
         say(first_impression(train))
