@@ -74,7 +74,7 @@ def join_columns(parts: Sequence[Columns]) -> Columns:
 
 def _joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     longest = [max(sizes) for sizes in zip(*(array.shape[1:] for array in arrays), strict=True)]
-    fill = {"O": b"", "i": -1}.get(arrays[0].dtype.kind, 0)
+    fill: Any = {"O": b"", "i": -1}.get(arrays[0].dtype.kind, 0)
 
     def filled_up(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         more = [most - size for most, size in zip(longest, array.shape[1:], strict=True)]
