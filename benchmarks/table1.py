@@ -10,6 +10,7 @@ work on the machine counts little. What would take longer than `--limit` seconds
 
 import argparse
 import ctypes
+import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -129,25 +130,28 @@ def peak_memory(run: Callable[[], object]) -> float:
     return (of("VmHWM") - before) / 1024
 
 
-def measured_times(
-    kind: Kind, lengths: list[int], widths: list[int], limit: float
-) -> tuple[Times, dict[int, float]]:
-    """Times a kind of layer; also its peak memory by length, at the narrowest width."""
+def memory_of(name: str, window: int, kernel: int, length: int, width: int) -> float:
+    """Returns the peak memory of a kind of layer in MiB, in a process without a history."""
+    step = step_of(kinds(window, kernel)[name].make(width, 0), width)
+    step(tf.random.normal((1, 16, width)))
+    x = tf.random.normal((1, length, width))
+    return peak_memory(lambda: step(x))
+
+
+def measured_times(kind: Kind, lengths: list[int], widths: list[int], limit: float) -> Times:
+    """Times a kind of layer."""
     times: Times = {}
-    memory = {}
     for width in widths:
         step = step_of(kind.make(width, 0), width)
         for length in lengths:
             x = tf.random.normal((1, length, width))
             if length == lengths[0]:
                 step(x)
-            if width == widths[0]:
-                memory[length] = peak_memory(lambda x=x, step=step: step(x))
             times[length, width] = cpu_time(lambda x=x, step=step: step(x))
             # Twice the length takes four times as long at worst.
             if 3 * 4 * times[length, width] > limit:
                 break
-    return times, memory
+    return times
 
 
 def exponent(sizes: list[int], seconds: list[float], last: int = 3) -> float:
@@ -288,16 +292,21 @@ def main() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
     lengths, widths = doubled(arguments.lengths), doubled(arguments.widths)
     table = kinds(arguments.window, arguments.kernel)
-    all_times, memory = {}, {}
+    all_times = {}
     for name, kind in table.items():
         if kind.timed:
-            all_times[name], memory[name] = measured_times(kind, lengths, widths, arguments.limit)
+            all_times[name] = measured_times(kind, lengths, widths, arguments.limit)
             print(f"{name}: {len(all_times[name])} sizes", flush=True)
     for width in (widths[0], widths[-1]):
         print("", *times_of(all_times, lengths, width), sep="\n")
-    print("\npeak memory, MiB:")
-    for name in ("self-attention", "restricted"):
-        print(name, {n: round(mib, 1) for n, mib in memory[name].items()})
+    print(f"\npeak memory, d = {widths[0]}, MiB:")
+    # What was freed once is not seen to be taken, so each is measured in a process of its own.
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for name in ("self-attention", "restricted"):
+            sizes = [n for n in lengths[::-2][:3] if (n, widths[0]) in all_times[name]]
+            options = (name, arguments.window, arguments.kernel)
+            found = pool.starmap(memory_of, [(*options, n, widths[0]) for n in sizes], chunksize=1)
+            print(name, {n: round(mib, 1) for n, mib in zip(sizes, found, strict=True)})
     print(f"\nk = {arguments.kernel}; r = {arguments.window} for times, {SHORT} for path lengths")
     short = kinds(SHORT, arguments.kernel)
     print(*rows(table, short, all_times, widths, arguments.reach), sep="\n")
