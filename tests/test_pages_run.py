@@ -31,9 +31,9 @@ SMALL = {
     **{"model.vocab_size": 400, "training.max_steps": 2, "validation.bleu_sentences": 4},
 }
 PAIRS = {"train": 300, "valid": 20, "test": 20}
-# What is other people's to run, or run by other tests.
-# `serve` goes on until it is stopped, and COMET is a program of its own.
 PACKAGES = r"python -m keras_transformer |keras-transformer "
+# What is other people's to run, or run by other tests. `serve` goes on until it is stopped, and
+# COMET is a program of its own.
 LEFT_OUT = (
     r"(make|pip|docker|curl|python3?(\.11)? (-m venv|benchmarks|tests)|\. \.venv"
     rf"|({PACKAGES})serve|.* --comet )"
