@@ -24,6 +24,7 @@ from keras_transformer.export.saved_model import make_signatures
 from keras_transformer.export.versions import find_export
 from keras_transformer.runs.run import Run, open_run
 from keras_transformer.tasks.labelled.predicting import open_graph, predicts
+from keras_transformer.translation.columns import compile_columns
 from keras_transformer.translation.exploring import alternatives, attention_of_layer
 from keras_transformer.translation.graph import TranslationGraph
 from keras_transformer.translation.opening import open_runs
@@ -214,19 +215,14 @@ def _require_no_options(run: Run, options: Mapping[str, Any] | None) -> None:
 
 def _for_page(graph: TranslationGraph) -> dict[str, Any]:
     return {
-        "alternatives": _compiled(
+        "alternatives": compile_columns(
             functools.partial(alternatives, graph), text=tf.string, prefix=tf.string
         ),
-        "attention_of_layer": _compiled(
+        "attention_of_layer": compile_columns(
             functools.partial(attention_of_layer, graph),
             **dict(text=tf.string, translation=tf.string, layer=tf.int32),
         ),
     }
-
-
-def _compiled(function: Any, **inputs: tf.DType) -> tf.types.experimental.PolymorphicFunction:
-    specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
-    return tf.function(function, input_signature=specs, autograph=False)
 
 
 def _open_saved_model(folder: Path, name: str | None) -> ServedModel:

@@ -15,6 +15,7 @@ from keras_transformer.prediction.graph import PredictionGraph
 from keras_transformer.prediction.predictor import BATCH_SIZE, Predictor
 from keras_transformer.runs.run import Run, open_run
 from keras_transformer.tasks.labelled.predicting import open_graph
+from keras_transformer.translation.columns import compile_columns
 from keras_transformer.translation.storage import StoredWeights
 
 
@@ -85,11 +86,10 @@ def prediction_signatures(graph: PredictionGraph) -> dict[str, Any]:
         >>> sorted(prediction_signatures(graph))
         ['features', 'serving_default']
     """
-    inputs = [tf.TensorSpec([None], tf.string, name) for name in graph.columns]
-    functions = {"serving_default": graph.predict, "features": graph.features}
+    columns = dict.fromkeys(graph.columns, tf.string)
     return {
-        name: tf.function(function, input_signature=inputs, autograph=False)
-        for name, function in functions.items()
+        "serving_default": compile_columns(graph.predict, **columns),
+        "features": compile_columns(graph.features, **columns),
     }
 
 

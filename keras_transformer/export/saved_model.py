@@ -8,7 +8,6 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -18,6 +17,7 @@ from keras_transformer.export.formats import FURTHER_SIGNATURES
 from keras_transformer.export.metadata import write_metadata
 from keras_transformer.export.versions import version_path
 from keras_transformer.files import atomic_directory
+from keras_transformer.translation.columns import compile_columns
 from keras_transformer.translation.graph import Outputs, TranslationGraph
 from keras_transformer.translation.storage import StoredWeights
 from keras_transformer.translation.translator import Translator
@@ -144,13 +144,7 @@ def make_signatures(
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     graph = TranslationGraph(translator.models, *tokenizers, config, weights, limits=limits)
 
-    def signature(
-        function: Callable[..., Any], **inputs: tf.DType
-    ) -> tf.types.experimental.PolymorphicFunction:
-        specs = [tf.TensorSpec([None], dtype, name) for name, dtype in inputs.items()]
-        return tf.function(function, input_signature=specs, autograph=False)
-
-    translate = signature(
+    translate = compile_columns(
         graph.translate, text=tf.string, max_length=tf.int32, length_penalty=tf.float32
     )
 
@@ -160,13 +154,13 @@ def make_signatures(
         return translate(text, tf.zeros(size, tf.int32), tf.fill(size, -1.0))
 
     signatures = {
-        "serving_default": signature(with_defaults, text=tf.string),
+        "serving_default": compile_columns(with_defaults, text=tf.string),
         "translate": translate,
-        "nbest": signature(graph.nbest, text=tf.string),
-        "score": signature(graph.score, source=tf.string, target=tf.string),
-        "attention": signature(graph.attention, text=tf.string),
+        "nbest": compile_columns(graph.nbest, text=tf.string),
+        "score": compile_columns(graph.score, source=tf.string, target=tf.string),
+        "attention": compile_columns(graph.attention, text=tf.string),
     }
     if shapes:
         # Apart, because a server that does not compile cannot answer it.
-        signatures["compiled"] = signature(graph.compiled(shapes).translate, text=tf.string)
+        signatures["compiled"] = compile_columns(graph.compiled(shapes).translate, text=tf.string)
     return signatures

@@ -12,6 +12,7 @@ from keras_transformer.config.search_shapes import SearchShape
 from keras_transformer.models.seq2seq import Seq2Seq
 from keras_transformer.text.tokenizer import SubwordTokenizer
 from keras_transformer.text.vocabulary import EOS_ID
+from keras_transformer.translation.columns import compile_columns
 from keras_transformer.translation.graph import TranslationGraph
 from keras_transformer.translation.in_batches import encode, map_in_batches
 from keras_transformer.translation.results import (
@@ -80,13 +81,15 @@ class Translator:
         self.origin = dict(origin or {})
         self.batches_at_once = 1
         place = {"places": tf.int32}
-        self._nbest = _compiled(
+        self._nbest = compile_columns(
             lambda text, places: graph.nbest(text, places=places), text=tf.string, **place
         )
-        self._nbest_prefixed = _compiled(graph.nbest, text=tf.string, prefix=tf.string, **place)
-        self._score = _compiled(graph.score, source=tf.string, target=tf.string)
-        self._attention = _compiled(graph.attention, text=tf.string)
-        self._attention_of = _compiled(graph.attention, text=tf.string, translation=tf.string)
+        self._nbest_prefixed = compile_columns(
+            graph.nbest, text=tf.string, prefix=tf.string, **place
+        )
+        self._score = compile_columns(graph.score, source=tf.string, target=tf.string)
+        self._attention = compile_columns(graph.attention, text=tf.string)
+        self._attention_of = compile_columns(graph.attention, text=tf.string, translation=tf.string)
 
     @property
     def batch_size(self) -> int:
@@ -207,11 +210,3 @@ class Translator:
                 f"`{name}` must be strings of at most {most} tokens, eos included. "
                 f"Received: {lengths[i]} tokens in line {i + 1}"
             )
-
-
-def _compiled(
-    function: Callable[..., Any], **arguments: tf.DType
-) -> tf.types.experimental.PolymorphicFunction:
-    """Compiles a function of columns into one graph for all batches."""
-    signature = [tf.TensorSpec([None], dtype, name) for name, dtype in arguments.items()]
-    return tf.function(function, input_signature=signature, autograph=False)
