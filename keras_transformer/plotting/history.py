@@ -14,6 +14,8 @@ _VALIDATION = "val_"
 _NAMES = {"bleu": "BLEU", "chrf": "chrF", "tokens_per_second": "tokens per second"}
 # What says how fast and not how well.
 _SPEED = "tokens_per_second"
+# How the curves of the training differ from those of the validation.
+_TRAINING: Mapping[str, Any] = {"marker": "", "linestyle": "-", "alpha": 0.6}
 
 
 def plot_history(
@@ -66,25 +68,30 @@ def plot_history(
             epochs = [epoch + 1 for epoch in history["epoch"]]
             for prefix in ("", _VALIDATION):
                 if prefix + metric in history:
-                    kind = {} if prefix else {"marker": "", "linestyle": "-", "alpha": 0.6}
+                    kind = {} if prefix else _TRAINING
                     axes.plot(epochs, history[prefix + metric], **{**style, **kind})
         finish(axes, "epoch", _NAMES.get(metric, metric))
         axes.xaxis.get_major_locator().set_params(integer=True)
         if metric == "perplexity":
             axes.set_yscale("log")
-    _add_legend(figure, list(histories), styles)
+    _add_legend(figure, histories, styles)
     set_title(figure, title)
     return figure
 
 
-def _add_legend(figure: Figure, names: Sequence[str], styles: Sequence[Mapping[str, Any]]) -> None:
+def _add_legend(
+    figure: Figure,
+    histories: Mapping[str, Mapping[str, Sequence[float]]],
+    styles: Sequence[Mapping[str, Any]],
+) -> None:
     """Tells the runs apart, and the training from the validation."""
-    texts, families = readable(names)
+    texts, families = readable(list(histories))
     handles = [Line2D([], [], color="0.4", alpha=0.6, label="training")]
-    handles += [
-        Line2D([], [], label=f"{name}, validation", **style)
-        for name, style in zip(texts, styles, strict=True)
-    ]
+    for text, history, style in zip(texts, histories.values(), styles, strict=True):
+        if any(metric.startswith(_VALIDATION) for metric in history):
+            handles.append(Line2D([], [], label=f"{text}, validation", **style))
+        else:
+            handles.append(Line2D([], [], label=text, **{**style, **_TRAINING}))
     legend = figure.legend(
         handles=handles,
         loc="outside lower center",

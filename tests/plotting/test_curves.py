@@ -100,6 +100,14 @@ def test_histories_of_several_runs():
     assert legend(figure)[:2] == ["training", "a $b$, validation"]
 
 
+def test_a_run_without_validation_has_the_line_of_its_training():
+    figure = plot_history({**HISTORIES, "alone": {"epoch": [0, 1], "loss": [2.0, 1.0]}})
+    assert legend(figure)[-1] == "alone"
+    drawn = figure.legends[0].legend_handles[-1]
+    assert drawn.get_color() == figure.axes[0].lines[-1].get_color()
+    assert drawn.get_marker() == figure.axes[0].lines[-1].get_marker() == ""
+
+
 def test_a_run_without_an_epoch_is_left_out(capsys):
     figure = plot_history({**HISTORIES, "new": {}, "begun": {"epoch": [], "loss": []}})
     assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "BLEU"]
