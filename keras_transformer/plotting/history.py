@@ -85,13 +85,13 @@ def _add_legend(
     styles: Sequence[Mapping[str, Any]],
 ) -> None:
     """Tells the runs apart, and the training from the validation."""
-    texts, families = readable(list(histories))
+    names, families = readable(list(histories))
     handles = [Line2D([], [], color="0.4", alpha=0.6, label="training")]
-    for text, history, style in zip(texts, histories.values(), styles, strict=True):
+    for name, history, style in zip(names, histories.values(), styles, strict=True):
         if any(metric.startswith(_VALIDATION) for metric in history):
-            handles.append(Line2D([], [], label=f"{text}, validation", **style))
+            handles.append(Line2D([], [], label=f"{name}, validation", **style))
         else:
-            handles.append(Line2D([], [], label=text, **{**style, **_TRAINING}))
+            handles.append(Line2D([], [], label=name, **{**style, **_TRAINING}))
     legend = figure.legend(
         handles=handles,
         loc="outside lower center",
