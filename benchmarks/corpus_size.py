@@ -45,10 +45,7 @@ def main() -> None:
 def _row(arguments: argparse.Namespace, spec: str, run: Path) -> str:
     losses = read_history(run / "history.csv")["loss"]
     evaluate = ["-m", "keras_transformer", "evaluate", str(run), arguments.test, "--json"]
-    told = subprocess.run(
-        [sys.executable, *evaluate], check=True, stdout=subprocess.PIPE, text=True
-    )
-    [corpus] = json.loads(told.stdout)
+    [corpus] = json.loads(subprocess.check_output([sys.executable, *evaluate], text=True))
     bleu = corpus["comparisons"][0]["estimates"][0]["score"]
     train = open_corpus(spec, arguments.source, arguments.target)
     test = open_corpus(arguments.test, arguments.source, arguments.target)
@@ -80,10 +77,10 @@ def lexicon(pairs: Sequence[tuple[Words, Words]], iterations: int = 5) -> dict[s
         for word in source
     ]
     sources, targets, tokens = map(np.asarray, zip(*links, strict=True))
-    english, source_ids = np.unique(sources, return_inverse=True)
-    german, target_ids = np.unique(targets, return_inverse=True)
-    kinds, kind = np.unique(source_ids * len(german) + target_ids, return_inverse=True)
-    kind_sources = kinds // len(german)
+    source_words, source_ids = np.unique(sources, return_inverse=True)
+    target_words, target_ids = np.unique(targets, return_inverse=True)
+    kinds, kind = np.unique(source_ids * len(target_words) + target_ids, return_inverse=True)
+    kind_sources = kinds // len(target_words)
     probabilities = np.ones(len(kinds))
     for _ in range(iterations):
         likely = probabilities[kind]
@@ -92,7 +89,7 @@ def lexicon(pairs: Sequence[tuple[Words, Words]], iterations: int = 5) -> dict[s
     # Of a source word the kind that is written last is the most likely one.
     order = np.argsort(probabilities, kind="stable")
     return {
-        str(english[kind_sources[place]]): str(german[kinds[place] % len(german)])
+        str(source_words[kind_sources[place]]): str(target_words[kinds[place] % len(target_words)])
         for place in order
     }
 
