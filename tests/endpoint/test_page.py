@@ -352,7 +352,8 @@ def test_an_error_is_shown_as_one(page):
 
 
 def test_by_keyboard(page):
-    """From the text to the tokens, along them, and to another way to go on."""
+    """From the text, where it begins, to the tokens, along them, and to another way to go on."""
+    playwright.expect(page.locator("#source")).to_be_focused()
     page.keyboard.type("two small dogs")
     expect_translation(page, "TWO SMALL DOGS")
     page.locator("#target-words .token").first.wait_for()
