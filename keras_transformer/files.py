@@ -1,6 +1,8 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and files that one process has for itself."""
 
 import contextlib
+import errno
+import fcntl
 import glob
 import os
 import platform
@@ -9,6 +11,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+# What a file system without locks answers.
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -139,6 +144,34 @@ def require_local(path: str | os.PathLike[str], argument: str) -> None:
             f"`{argument}` must be a folder of this machine, not an address; mount the remote "
             f"storage, or write to a folder and copy it. Received: {os.fspath(path)}"
         )
+
+
+def lock(descriptor: int) -> bool:
+    """Takes the operating system's lock of an open file, which ends with the process at the latest.
+
+    Args:
+        descriptor: Of the file.
+
+    Returns:
+        Whether the lock is held; False in a file system without locks.
+
+    Raises:
+        BlockingIOError: If another process holds it.
+
+    Example:
+        >>> with open("lines.txt", "ab") as file:
+        ...     lock(file.fileno())
+        True
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        return False
+    return True
 
 
 def is_alive(process: int) -> bool:

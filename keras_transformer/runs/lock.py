@@ -5,8 +5,6 @@ none, however it ended. Where a file system has no locks, the process that the f
 """
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
 import platform
@@ -14,12 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_transformer.files import is_alive
+from keras_transformer.files import is_alive, lock
 
 _NAME = "training.lock"
-
-# What a file system without locks answers.
-_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 class RunInUseError(OSError):
@@ -88,13 +83,10 @@ def _acquired(path: Path) -> int:
 def _lock(descriptor: int, path: Path) -> None:
     """Takes the lock; in a file system without locks, looks for whom the file names."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return
+        if lock(descriptor):
+            return
     except BlockingIOError:
         raise _in_use(path, _holder(descriptor)) from None
-    except OSError as error:
-        if error.errno not in _WITHOUT_LOCKS:
-            raise
     holder = _holder(descriptor)
     is_here = holder.get("host") == platform.node()
     if holder and not (is_here and not is_alive(holder["pid"])):

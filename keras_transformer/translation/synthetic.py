@@ -5,7 +5,6 @@ appended to a file that is not there by its name until it is whole, so what a ki
 with.
 """
 
-import fcntl
 import hashlib
 import itertools
 import json
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from keras_transformer.data.corpora import read_lines
-from keras_transformer.files import atomic_file
+from keras_transformer.files import atomic_file, lock
 from keras_transformer.translation.results import AnyTranslator
 from keras_transformer.translation.stream import translate_stream
 
@@ -74,9 +73,9 @@ def write_synthetic_corpus(
 
 
 def _claim(file: IO[bytes], path: Path) -> None:
-    """Makes sure that no other process writes the file; the claim ends with the process."""
+    """Makes sure that no other process writes the file, where the file system can tell."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file.fileno())
     except BlockingIOError as error:
         raise BlockingIOError(
             f"`prefix` must be of a corpus that no other process writes. Received: {path}"

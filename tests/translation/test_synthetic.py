@@ -1,5 +1,8 @@
 """A text and its translations as a corpus: whole or not there, and gone on with after a break."""
 
+import errno
+import fcntl
+
 import pytest
 
 from keras_transformer.data.corpora import open_corpus
@@ -67,3 +70,26 @@ def test_a_break_within_a_line_tears_no_corpus_apart(tmp_path):
     write_synthetic_corpus(Shouting(), ["a\nb\r", "c"], tmp_path / "c", ("de", "en"), 1)
     pairs = list(open_corpus(str(tmp_path / "c"), "de", "en"))
     assert pairs == [("a b ", "0 A B"), ("c", "1 C")]
+
+
+def test_of_two_that_write_one_corpus_the_second_is_refused(tmp_path):
+    class Twice(Shouting):
+        """Writes the same once more in the midst of it."""
+
+        def nbest(self, lines, **options):
+            if not self.translated:
+                with pytest.raises(BlockingIOError, match=r"no other process writes.*\.c\.en\."):
+                    write_synthetic_corpus(Shouting(), LINES, tmp_path / "c", ("de", "en"), 1)
+            return super().nbest(lines, **options)
+
+    write_synthetic_corpus(Twice(), LINES, tmp_path / "c", ("de", "en"), 1)
+    assert list(open_corpus(str(tmp_path / "c"), "de", "en")) == EXPECTED
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    write_synthetic_corpus(Shouting(), LINES, tmp_path / "c", ("de", "en"), 1)
+    assert list(open_corpus(str(tmp_path / "c"), "de", "en")) == EXPECTED
