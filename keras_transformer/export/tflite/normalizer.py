@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_transformer.export.tflite import utf8
 from keras_transformer.export.tflite.tables import END
+from keras_transformer.export.tflite.trie import longest_matches
 from keras_transformer.export.tflite.vectors import kept, ranges, shifted, walk
 
 SPACE = 0x2581
@@ -71,44 +72,23 @@ class Normalizer:
         return _collapsed(tf.where(tf.gather(has_rule, owners), replaced, stayed), self._max_bytes)
 
     def _longest_rules(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the longest rule that applies at each byte.
+        """Finds the number and the bytes of the longest rule that applies at each byte."""
+        root = tf.fill(tf.shape(text), int(self._trie[0]) // (2 * _LABELS))
+        return longest_matches(root, text, _NOWHERE, 0, self._descend)
 
-        Args:
-            text: int32 `[bytes]`.
-
-        Returns:
-            Its number, -1 where there is none, and how many bytes it takes, int32 `[bytes]`.
-        """
-
-        def any_alive(depth: tf.Tensor, nodes: tf.Tensor, *found: tf.Tensor) -> tf.Tensor:
-            return tf.reduce_any(nodes >= 0)
-
-        def step(
-            depth: tf.Tensor,
-            nodes: tf.Tensor,
-            rest: tf.Tensor,
-            rules: tf.Tensor,
-            lengths: tf.Tensor,
-        ) -> tuple[tf.Tensor, ...]:
-            slots = tf.bitwise.bitwise_xor(tf.maximum(nodes, 0), rest)
-            units = tf.gather(self._trie, slots)
-            alive = (nodes >= 0) & (units >= 0) & (units % _LABELS == rest)
-            nodes = tf.where(alive, units // (2 * _LABELS), -1)
-            ends = alive & (units // _LABELS % 2 == 1)
-            rules = tf.where(ends, -1 - tf.gather(self._trie, tf.maximum(nodes, 0)), rules)
-            lengths = tf.where(ends, depth + 1, lengths)
-            return depth + 1, nodes, shifted(rest, -1), rules, lengths
-
-        none = tf.zeros_like(text)
-        root = none + int(self._trie[0]) // (2 * _LABELS)
-        _, _, _, rules, lengths = tf.while_loop(
-            any_alive, step, (tf.constant(0), root, text, none - 1, none)
-        )
-        return rules, lengths
+    def _descend(
+        self, nodes: tf.Tensor, letters: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        units = tf.gather(self._trie, tf.bitwise.bitwise_xor(tf.maximum(nodes, 0), letters))
+        is_child = (nodes >= 0) & (units >= 0) & (units % _LABELS == letters)
+        nodes = tf.where(is_child, units // (2 * _LABELS), _NOWHERE)
+        ends = is_child & (units // _LABELS % 2 == 1)
+        return nodes, ends, -1 - tf.gather(self._trie, tf.maximum(nodes, 0))
 
 
 # Of a unit of the trie below: a byte, whether a rule ends there, and where its children are.
 _LABELS = 256
+_NOWHERE = -1
 
 
 def _compiled_rules(charsmap: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

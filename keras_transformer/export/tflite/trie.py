@@ -1,12 +1,16 @@
 """Texts and their numbers as a trie of characters, in which all places of a text step at once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from keras_transformer.export.tflite.tables import CodePointTable, PairTable
+from keras_transformer.export.tflite.vectors import shifted
+
+# Takes nodes and letters; returns the nodes that follow, where a text ends, and its number there.
+Descend = Callable[[tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor, tf.Tensor]]
 
 
 class Trie:
@@ -63,3 +67,56 @@ class Trie:
     def children(self, nodes: tf.Tensor, letters: tf.Tensor) -> tf.Tensor:
         """Steps from each node by a letter, int32 of the shape of both."""
         return self._children.lookup(nodes, letters)
+
+    def descend(
+        self, nodes: tf.Tensor, letters: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Steps as `children` does; returns as well where a text ends, and its number there."""
+        nodes = self.children(nodes, letters)
+        numbers = tf.gather(self.numbers, nodes)
+        return nodes, numbers >= 0, numbers
+
+
+def longest_matches(
+    nodes: tf.Tensor, letters: tf.Tensor, nowhere: int, no_letter: int, descend: Descend
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds the longest text of a trie at each place, where all places step down it at once.
+
+    Args:
+        nodes: Where each place begins, int32 `[places]`.
+        letters: Those of the text, int32 `[places]`.
+        nowhere: The node that leads to no other.
+        no_letter: What no text has; it counts as what follows the last place.
+        descend: Steps by a letter.
+
+    Returns:
+        The number of the text, -1 where there is none, and how many letters it takes, int32
+        `[places]`.
+
+    Example:
+        >>> trie = Trie({"a": 7, "an": 8})
+        >>> letters = trie.letters(tf.constant([*map(ord, "bana")]))
+        >>> root = tf.fill([4], trie.node(""))
+        >>> found = longest_matches(root, letters, trie.nowhere, trie.no_letter, trie.descend)
+        >>> [x.numpy().tolist() for x in found]
+        [[-1, 8, -1, 7], [0, 2, 0, 1]]
+    """
+
+    def any_left(depth: tf.Tensor, nodes: tf.Tensor, *found: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_any(nodes != nowhere)
+
+    def step(
+        depth: tf.Tensor,
+        nodes: tf.Tensor,
+        rest: tf.Tensor,
+        numbers: tf.Tensor,
+        lengths: tf.Tensor,
+    ) -> tuple[tf.Tensor, ...]:
+        nodes, ends, found = descend(nodes, rest)
+        numbers, lengths = tf.where(ends, found, numbers), tf.where(ends, depth + 1, lengths)
+        return depth + 1, nodes, shifted(rest, -1, no_letter), numbers, lengths
+
+    none = tf.zeros_like(nodes)
+    start = tf.constant(0), nodes, letters, none - 1, none
+    _, _, _, numbers, lengths = tf.while_loop(any_left, step, start)
+    return numbers, lengths

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from keras_transformer.export.tflite.bert_characters import LETTER, SIGN, SPACE, BertCharacters
-from keras_transformer.export.tflite.trie import Trie
+from keras_transformer.export.tflite.trie import Trie, longest_matches
 from keras_transformer.export.tflite.vectors import kept, shifted, walk_to_end
 from keras_transformer.text.wordpiece import CONTINUES, UNK, WordPieceTokenizer
 
@@ -56,7 +56,10 @@ class ByteWordPieces:
         begins = (kinds == SIGN) | (is_letter & ~shifted(is_letter, 1, False))
         # What is between words counts to the one before.
         words = tf.cumsum(tf.cast(begins, tf.int32))
-        numbers, lengths = self._longest_pieces(codes, begins)
+        trie, nodes = self._trie, tf.where(begins, self._begins, self._goes_on)
+        numbers, lengths = longest_matches(
+            nodes, trie.letters(codes), trie.nowhere, trie.no_letter, trie.descend
+        )
         end, places = tf.size(codes) - 1, tf.range(tf.size(codes))
         met = walk_to_end(tf.minimum(places + tf.maximum(lengths, 1), end))
         # A word is unknown as a whole.
@@ -69,39 +72,6 @@ class ByteWordPieces:
         is_token = in_word & (begins | ~is_unknown)
         ids, is_token = tf.where(places < end, ids, self._sep), is_token | (places == end)
         return tf.gather(ids, tf.gather(met, kept(tf.gather(is_token, met))))
-
-    def _longest_pieces(self, codes: tf.Tensor, begins: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Finds the longest piece at each place.
-
-        Args:
-            codes: int32 `[characters]`, of which the last one is `END`.
-            begins: bool `[characters]`, whether a word begins there.
-
-        Returns:
-            Its id, -1 where there is none, and how many characters it takes, int32 `[characters]`.
-        """
-        trie = self._trie
-
-        def any_left(depth: tf.Tensor, nodes: tf.Tensor, *found: tf.Tensor) -> tf.Tensor:
-            return tf.reduce_any(nodes != trie.nowhere)
-
-        def step(
-            depth: tf.Tensor,
-            nodes: tf.Tensor,
-            rest: tf.Tensor,
-            numbers: tf.Tensor,
-            lengths: tf.Tensor,
-        ) -> tuple[tf.Tensor, ...]:
-            nodes = trie.children(nodes, rest)
-            ending = tf.gather(trie.numbers, nodes)
-            numbers = tf.where(ending >= 0, ending, numbers)
-            lengths = tf.where(ending >= 0, depth + 1, lengths)
-            return depth + 1, nodes, shifted(rest, -1, trie.no_letter), numbers, lengths
-
-        none, nodes = tf.zeros_like(codes), tf.where(begins, self._begins, self._goes_on)
-        start = tf.constant(0), nodes, trie.letters(codes), none - 1, none
-        _, _, _, numbers, lengths = tf.while_loop(any_left, step, start)
-        return numbers, lengths
 
 
 def _pieces(vocabulary: Iterable[str]) -> dict[str, int]:
