@@ -11,6 +11,9 @@ import pytest
 
 from keras_transformer.commands.main import COMMANDS
 from keras_transformer.config import (
+    BERT_PRESETS,
+    PRESETS,
+    RECURRENT_PRESETS,
     BertConfig,
     DataConfig,
     DecodingConfig,
@@ -63,6 +66,7 @@ TABLES = [
     ("docs/fine_tuning.md", "### `data` of `pairs`", PairsDataConfig),
     ("docs/fine_tuning.md", "### `data` of `spans`", SpansDataConfig),
     ("docs/fine_tuning.md", "### `data` of `tags`", TagsDataConfig),
+    ("docs/training.md", "### `model`", TransformerConfig),
     ("docs/training.md", "### `data`", DataConfig),
     ("docs/training.md", "### `tokenizer`", TokenizerConfig),
     ("docs/training.md", "### `training`", TrainingConfig),
@@ -191,6 +195,15 @@ def test_options(page):
     for section, name in {*given} - FILES:
         known = name in SECTIONS[section] or name == "NAME"
         assert known, f"{page.name} names the option {section}.{name}"
+
+
+@texts
+def test_presets(page):
+    """In commands, in Python and in recipes; `toy` is of the tests."""
+    known = {*PRESETS, *RECURRENT_PRESETS, *BERT_PRESETS, "NAME", "toy"}
+    text = page.read_text("utf-8")
+    named = {*re.findall(r"""(?:--preset[ =]|preset\("|^preset: )(\w+)""", text, re.MULTILINE)}
+    assert named <= known, f"{page.name} names {named - known}"
 
 
 def test_renamed_options_are_gone():

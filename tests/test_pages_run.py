@@ -20,6 +20,7 @@ USUAL = ["README.md"]
 ALL = [
     *USUAL,
     "docs/quickstart.md",
+    "docs/concepts.md",
     "docs/data.md",
     "docs/decoding.md",
     "docs/evaluation.md",
@@ -115,4 +116,4 @@ def test_a_page_from_top_to_bottom(name, place, monkeypatch):
             else:
                 run(step, patch)
         done += 1
-    assert done >= 3, "the page has commands"
+    assert done, "the page has steps"
