@@ -15,6 +15,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from keras_transformer.data.weights import WeightedPair, weighed_like
 
@@ -298,29 +299,10 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def _tfds(spec: str, source_language: str, target_language: str) -> Read:
-    match = TFDS_SPEC.fullmatch(spec)
-    if match is None:
+    if TFDS_SPEC.fullmatch(spec) is None:
         # Without a name it is a path like any other.
         return _files(spec, source_language, target_language)
-    name, split = match["name"], match["split"] or "train"
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise CorpusError(
-            f"A tfds corpus needs the package tensorflow-datasets; install it. Received: {name!r}"
-        ) from error
-
-    try:
-        if Path(name).is_dir():
-            builder = tfds.folder_dataset.TranslateFolder(name)
-        else:
-            builder = tfds.builder(name)
-            builder.download_and_prepare()
-    except ValueError as error:
-        raise CorpusError(
-            "A tfds corpus must be the name of a data set, or a folder of files named "
-            f"LANGUAGE.SPLIT.txt. Received: {name!r} ({error})"
-        ) from error
+    builder, split = open_tfds(spec, translations=True)
     languages = sorted(builder.info.features)
     for argument, language in (
         ("source_language", source_language),
@@ -328,7 +310,7 @@ def _tfds(spec: str, source_language: str, target_language: str) -> Read:
     ):
         if language not in languages:
             raise CorpusError(
-                f"`{argument}` must be one of the languages {languages} of the data set {name!r}. "
+                f"`{argument}` must be one of the languages {languages} of the data set {spec!r}. "
                 f"Received: {language!r}"
             )
 
@@ -338,6 +320,58 @@ def _tfds(spec: str, source_language: str, target_language: str) -> Read:
             yield example[source_language].decode(), example[target_language].decode()
 
     return read
+
+
+def open_tfds(spec: str, translations: bool = False) -> tuple[Any, str]:
+    """Opens a data set of TensorFlow Datasets, which is downloaded once.
+
+    Args:
+        spec: `tfds:NAME[:SPLIT]`, by default the split "train".
+        translations: Whether a folder of files named LANGUAGE.SPLIT.txt is one too.
+
+    Returns:
+        Its builder, and the split, of which it has examples.
+
+    Raises:
+        CorpusError: If the package, the data set or the split is not there.
+
+    Example:
+        >>> builder, split = open_tfds("tfds:glue/mrpc:validation")  # doctest: +SKIP
+    """
+    match = TFDS_SPEC.fullmatch(spec)
+    if match is None:
+        raise CorpusError(
+            "A tfds corpus must be tfds:NAME or tfds:NAME:SPLIT, such as tfds:glue/sst2. Received: "
+            f"{spec!r}"
+        )
+    name, split = match["name"], match["split"] or "train"
+    try:
+        import tensorflow as tf
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise CorpusError(
+            f"A tfds corpus needs the package tensorflow-datasets; install it. Received: {spec!r}"
+        ) from error
+    try:
+        if translations and Path(name).is_dir():
+            builder = tfds.folder_dataset.TranslateFolder(name)
+        else:
+            builder = tfds.builder(name)
+            builder.download_and_prepare()
+        builder.as_dataset(split=split, shuffle_files=False)
+    except (ValueError, KeyError) as error:
+        told = "must be the name of a data set and of a split of it"
+        told += ", or a folder of files named LANGUAGE.SPLIT.txt" if translations else ""
+        raise CorpusError(_refused(told, spec, error)) from error
+    except (OSError, AssertionError, tf.errors.OpError) as error:
+        told = "must be on this machine, or one that can be downloaded"
+        raise CorpusError(_refused(told, spec, error)) from error
+    return builder, split
+
+
+def _refused(told: str, spec: str, error: Exception) -> str:
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return f"A tfds corpus {told}. Received: {spec!r} ({first})"
 
 
 # The phrasebook

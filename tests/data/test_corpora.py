@@ -162,8 +162,31 @@ def test_a_folder_that_is_no_data_set(tmp_path):
         open_corpus(f"tfds:{tmp_path}", "en", "de")
 
 
+def test_a_split_there_is_not(tmp_path):
+    for language in ("en", "de"):
+        write(tmp_path / f"{language}.train.txt", "a\n")
+    with pytest.raises(CorpusError, match=rf"of a split of it, or a folder.*'tfds:{tmp_path}:dev'"):
+        open_corpus(f"tfds:{tmp_path}:dev", "en", "de")
+
+
+@pytest.mark.parametrize(
+    "error", [AssertionError("no version 9.9.9"), OSError("no route"), ValueError("?")]
+)
+def test_a_data_set_that_cannot_be_opened(monkeypatch, error):
+    tfds = pytest.importorskip("tensorflow_datasets")
+
+    def builder(name):
+        raise error
+
+    monkeypatch.setattr(tfds, "builder", builder)
+    with pytest.raises(CorpusError, match=r"A tfds corpus must be.*'tfds:a/b:9\.9\.9'"):
+        open_corpus("tfds:a/b:9.9.9", "en", "de")
+
+
 def test_a_data_set_that_does_not_exist():
-    with pytest.raises(CorpusError, match=r"must be the name of a data set.*'no_such_data_set'"):
+    with pytest.raises(
+        CorpusError, match=r"must be the name of a data set.*'tfds:no_such_data_set'"
+    ):
         open_corpus("tfds:no_such_data_set", "en", "de")
 
 
@@ -195,7 +218,15 @@ def test_names_and_splits(monkeypatch, spec, name, split):
 
     monkeypatch.setattr(tfds, "builder", lambda name: asked.append(name) or Builder())
     assert list(open_corpus(spec, "pt", "en")) == [("cão", "dog")]
-    assert asked == [name, "prepared", split, split]
+    # To see that the split is there, that it has a pair, and all.
+    assert asked == [name, "prepared", split, split, split]
+
+
+@pytest.mark.parametrize("name", ["ted_hrlr_translate/pt_to_en", "wmt14_translate/de-en"])
+def test_the_data_sets_of_recipes_know_what_to_download(name):
+    """Where a package is missing that tensorflow-datasets does not ask for, this fails."""
+    tfds = pytest.importorskip("tensorflow_datasets")
+    assert tfds.builder(name).url_infos
 
 
 def test_without_tensorflow_datasets(monkeypatch):

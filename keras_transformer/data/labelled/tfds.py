@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from keras_transformer.data.corpora import TFDS_SPEC, CorpusError
+from keras_transformer.data.corpora import CorpusError, open_tfds
 from keras_transformer.data.labelled.examples import LabelledText
 from keras_transformer.data.labelled.tsv import require_number
 
@@ -26,7 +26,7 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
         The examples.
 
     Raises:
-        CorpusError: If the package or the data set is not there, or it has other features.
+        CorpusError: If the package, the data set or the split is not there, or has other features.
 
     Example:
         >>> rows = read_tfds("tfds:glue/mrpc:validation", pairs=True)
@@ -34,7 +34,7 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
     Reference:
         "GLUE", arXiv 1804.07461.
     """
-    builder, dataset = _opened(spec)
+    builder, split = open_tfds(spec)
     features = dict(builder.info.features)
     texts = [text for text in _TEXTS if text in features]
     is_class = hasattr(features.get("label"), "int2str")
@@ -45,6 +45,7 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
             f"{sorted(features)}"
         )
     to_label = features["label"].int2str if is_class else _number
+    dataset = builder.as_dataset(split=split, shuffle_files=False)
     for number, example in enumerate(dataset.as_numpy_iterator(), 1):
         if is_class and example["label"] < 0:
             raise CorpusError(
@@ -55,38 +56,6 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
         if numbers:
             require_number(label, f"{spec}, example {number}")
         yield LabelledText(label, *(example[text].decode("utf-8") for text in texts))
-
-
-def _opened(spec: str) -> tuple[Any, Any]:
-    """Returns the builder of a data set, and one of its splits."""
-    match = TFDS_SPEC.fullmatch(spec)
-    if match is None:
-        raise CorpusError(
-            "A tfds corpus must be tfds:NAME or tfds:NAME:SPLIT, such as tfds:glue/sst2. Received: "
-            f"{spec!r}"
-        )
-    try:
-        import tensorflow as tf
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise CorpusError(
-            f"A tfds corpus needs the package tensorflow-datasets; install it. Received: {spec!r}"
-        ) from error
-    try:
-        builder = tfds.builder(match["name"])
-        builder.download_and_prepare()
-        return builder, builder.as_dataset(split=match["split"] or "train", shuffle_files=False)
-    except ValueError as error:
-        told = "must be the name of a data set and of a split of it"
-        raise CorpusError(_refused(told, spec, error)) from error
-    except (OSError, AssertionError, tf.errors.OpError) as error:
-        told = "must be on this machine, or one that can be downloaded"
-        raise CorpusError(_refused(told, spec, error)) from error
-
-
-def _refused(told: str, spec: str, error: Exception) -> str:
-    first = (str(error).splitlines() or [type(error).__name__])[0]
-    return f"A tfds corpus {told}. Received: {spec!r} ({first})"
 
 
 def _number(label: Any) -> str:
