@@ -5,14 +5,16 @@ appended to a file that is not there by its name until it is whole, so what a ki
 with.
 """
 
+import contextlib
+import glob
 import hashlib
 import itertools
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 from keras_transformer.data.corpora import read_lines
 from keras_transformer.files import atomic_file, lock
@@ -56,30 +58,53 @@ def write_synthetic_corpus(
     text, translations = (Path(f"{os.fspath(prefix)}.{language}") for language in languages)
     text.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(json.dumps(origin, sort_keys=True, default=str).encode())
-    with atomic_file(text) as file:
-        for line in lines:
-            encoded = _BREAK.sub(" ", line).encode() + b"\n"
-            digest.update(encoded)
-            file.write(encoded)
-    part = translations.with_name(f".{translations.name}.{digest.hexdigest()[:16]}.part")
-    with open(part, "a+b") as file:
-        _claim(file, part)
-        done = _whole_lines(file)
+    with contextlib.ExitStack() as stack:
+        with atomic_file(text) as file:
+            for line in lines:
+                encoded = _BREAK.sub(" ", line).encode() + b"\n"
+                digest.update(encoded)
+                file.write(encoded)
+            part = translations.with_name(f".{translations.name}.{digest.hexdigest()[:16]}.part")
+            output = stack.enter_context(_claimed(part, translations))
+        done = _whole_lines(output)
         rest = (line.encode() for line in itertools.islice(read_lines(text), done, None))
         window = _BATCHES * translator.batch_size
-        translate_stream(translator.nbest, rest, file, window, start=done)
-        os.fsync(file.fileno())
+        translate_stream(translator.nbest, rest, output, window, start=done)
+        os.fsync(output.fileno())
         os.rename(part, translations)  # Before another process can claim it.
 
 
-def _claim(file: IO[bytes], path: Path) -> None:
-    """Makes sure that no other process writes the file, where the file system can tell."""
-    try:
-        lock(file.fileno())
-    except BlockingIOError as error:
-        raise BlockingIOError(
-            f"`prefix` must be of a corpus that no other process writes. Received: {path}"
-        ) from error
+@contextlib.contextmanager
+def _claimed(part: Path, translations: Path) -> Iterator[BinaryIO]:
+    """Opens a part of the translations, if no other process writes one, of whatever text.
+
+    Of two processes each claims its own first, so that at least one sees the other's.
+    """
+    error = BlockingIOError(
+        "`prefix` must be of a corpus that no other process writes. Received: "
+        f"{translations.with_suffix('')}"
+    )
+    with open(part, "a+b") as file:
+        try:
+            lock(file.fileno())
+        except BlockingIOError:
+            raise error from None
+        parts = {*part.parent.glob(f".{glob.escape(translations.name)}.*.part")}
+        if any(map(_is_claimed, parts - {part})):
+            if not part.stat().st_size:
+                part.unlink()
+            raise error
+        yield file
+
+
+def _is_claimed(part: Path) -> bool:
+    # One that has been renamed meanwhile is nobody's any more.
+    with contextlib.suppress(FileNotFoundError), open(part, "rb") as file:
+        try:
+            lock(file.fileno())
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _whole_lines(file: Any) -> int:

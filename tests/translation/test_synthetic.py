@@ -74,16 +74,19 @@ def test_a_break_within_a_line_tears_no_corpus_apart(tmp_path):
 
 def test_of_two_that_write_one_corpus_the_second_is_refused(tmp_path):
     class Twice(Shouting):
-        """Writes the same once more in the midst of it."""
+        """Writes it once more in the midst of it: the same, and of another text or model."""
 
         def nbest(self, lines, **options):
             if not self.translated:
-                with pytest.raises(BlockingIOError, match=r"no other process writes.*\.c\.en\."):
-                    write_synthetic_corpus(Shouting(), LINES, tmp_path / "c", ("de", "en"), 1)
+                for others, origin in ((LINES, 1), (LINES, 2), (LINES[::-1], 1)):
+                    again = tmp_path / "c", ("de", "en"), origin
+                    with pytest.raises(BlockingIOError, match=rf"no other.*{tmp_path}/c$"):
+                        write_synthetic_corpus(Shouting(), others, *again)
             return super().nbest(lines, **options)
 
     write_synthetic_corpus(Twice(), LINES, tmp_path / "c", ("de", "en"), 1)
     assert list(open_corpus(str(tmp_path / "c"), "de", "en")) == EXPECTED
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.de", "c.en"]
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
