@@ -143,9 +143,16 @@ class TensorFlowStep(keras.Model):
         if not isinstance(labels, Mapping):
             loss = self.compute_loss(inputs, labels, logits, weights, training=training)
             return ops.expand_dims(loss, 0)
-        return ops.stack(
-            [self.loss[name](labels[name], logits[name], weights) for name in sorted(labels)]
+        first, *others = (
+            self.loss[name](labels[name], logits[name], weights) for name in sorted(labels)
         )
+        for loss in self.losses:  # Those that layers add.
+            first += ops.sum(ops.cast(loss, first.dtype))
+        return ops.stack([first, *others])
+
+    def _aggregate_additional_loss(self, loss: Tensor) -> Tensor:
+        # Keras would divide by the number of replicas; their shares of the labels do so already.
+        return ops.sum(ops.cast(loss, "float32"))
 
     def _update_metrics(self, batch: Batch, logits: Any, losses: Tensor) -> None:
         _, labels, weights = batch

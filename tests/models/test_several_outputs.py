@@ -34,6 +34,20 @@ def test_losses_and_metrics_are_those_of_the_formulas():
     assert after["loss"] < expected["loss"]
 
 
+def test_losses_that_layers_add_are_added():
+    [(inputs, labels)] = masked_batches(ROWS, 1)
+    model = compiled()
+    weight = model.trainable_variables[0]
+    weight.regularizer = keras.regularizers.L2(0.05)
+    expected = expected_metrics(model, inputs, labels)["loss"]
+    expected += 0.05 * (to_numpy(weight).astype("float64") ** 2).sum()
+    options = {"batch_size": ROWS, "verbose": 0}
+    found = model.evaluate(inputs, labels, return_dict=True, **options)["loss"]
+    assert found == pytest.approx(expected, rel=1e-5)
+    [found] = model.fit(inputs, labels, shuffle=False, **options).history["loss"]
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_change_elsewhere_changes_no_loss():
     """Words that are not to be predicted, and those of padding, count for nothing."""
     [(inputs, labels)] = masked_batches(ROWS, 1)

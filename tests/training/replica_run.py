@@ -72,6 +72,12 @@ def sgd(model, micro_batches):
     model.micro_batches = micro_batches
 
 
+def penalized(model, micro_batches):
+    """Adds a loss that is not of the labels."""
+    model.trainable_variables[0].regularizer = keras.regularizers.L2(0.05)
+    sgd(model, micro_batches)
+
+
 def adam(model, micro_batches):
     config = TrainingConfig(warmup_steps=100, micro_batches=micro_batches, ema_momentum=0.9)
     compile_model(model, config)
@@ -190,6 +196,8 @@ def main():
     options = {"number": 5, "micro_batches": 2, "change": weighted}
     results["sgd weighted"] = fit(several, sgd, **options)
     if devices == 2:
+        results["penalized replicas"] = fit(several, penalized, number=5, micro_batches=2)
+        results["penalized keras"] = fit(one, penalized, kind=Plain, number=5)
         results["sgd repeated"] = fit(one, sgd, kind=Plain, number=5, change=repeated)
         results["shown by two"] = shown(several, [(0, ROWS), (ROWS, ROWS)])
         results["shown by one"] = shown(one, WHOLE)
