@@ -10,6 +10,7 @@ The folder gets its name when it is complete and loses it before it is removed, 
 there is is good. `average/` beside them has the same layout; it is the mean of several.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -164,8 +165,8 @@ class Checkpoints:
 
     def all(self) -> list[Checkpoint]:
         """Returns the checkpoints there are, oldest first, without the average."""
-        found = map(_read, self.directory.glob("step-*"))
-        return sorted(found, key=_step)
+        found = map(_read_if_there, self.directory.glob("step-*"))
+        return sorted(filter(None, found), key=_step)
 
     def newest(self, count: int) -> list[Checkpoint]:
         """Returns the newest checkpoints that were scored, oldest first."""
@@ -188,8 +189,7 @@ class Checkpoints:
 
     def average(self) -> Checkpoint | None:
         """Returns the mean of several checkpoints, if it was made."""
-        path = self.directory / _AVERAGE
-        return _read(path) if path.exists() else None
+        return _read_if_there(self.directory / _AVERAGE)
 
     def _quality(self, checkpoint: Checkpoint) -> tuple[float, ...]:
         """What each metric of the ranking says, of which more is better."""
@@ -224,6 +224,13 @@ def _read(path: Path) -> Checkpoint:
     state = json.loads((path / "state.json").read_text("utf-8"))
     progress, averaged = Progress(**state["progress"]), tuple(state["averaged"])
     return Checkpoint(path, progress, state["metrics"], averaged)
+
+
+def _read_if_there(path: Path) -> Checkpoint | None:
+    """Reads a checkpoint; a training that goes on meanwhile may have removed it."""
+    with contextlib.suppress(FileNotFoundError):
+        return _read(path)
+    return None
 
 
 def _state(progress: Progress, metrics: Mapping[str, Any], averaged: Sequence[int] = ()) -> bytes:

@@ -1,7 +1,7 @@
 """The training regime of Section 5.
 
-What is imported here runs on any Keras backend; `loop`, `run` and `callbacks` need TensorFlow and
-are imported where they are used.
+What is imported here runs on any Keras backend; `loop` and `callbacks` need TensorFlow and are
+imported where they are used.
 """
 
 from keras_transformer.training.adam import FusedAdam

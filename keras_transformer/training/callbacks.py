@@ -20,7 +20,7 @@ _BETWEEN_READINGS = 0.1
 class Throughput(keras.callbacks.Callback):
     """Shows `tokens_per_second`: real target tokens of an epoch, by the time its steps took.
 
-    With weights of pairs a token counts by the weight of its pair, as in the loss.
+    Tokens count alike, whatever their pairs weigh in the loss.
 
     Args:
         clock: Gives the time in seconds.
@@ -216,9 +216,9 @@ class SaveCheckpoints(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if not no_step_follows(self.state, self.config):
-            by_score = self.config.early_stopping == "score"
-            improves = self.score_to_improve if by_score else loss_to_improve
-            self.state.end_epoch(improves(logs or {}))
+            scored_by = self.config.early_stopping
+            improves = self.score_to_improve if scored_by == "score" else loss_to_improve
+            self.state.end_epoch(improves(logs or {}), scored_by)
         self._save(logs)
         self.state.stop_if_interrupted()
 

@@ -1,6 +1,7 @@
 """A model scored on the validation corpus of its run, outside of `fit`."""
 
 import contextlib
+import dataclasses
 import warnings
 from collections.abc import Iterator
 
@@ -32,7 +33,9 @@ def score_model(task: Task, run: Run, model: keras.Model) -> dict[str, float]:
     if validation is None:
         return {}
     config = run.config
-    compile_model(model, config.training, task.loss(config), task.metrics(config))
+    # Nothing is trained, so the number of parts is of no matter. It may be one to be found still.
+    training = dataclasses.replace(config.training, micro_batches=1)
+    compile_model(model, training, task.loss(config), task.metrics(config))
     with of_unknown_length():
         results = model.evaluate(validation.dataset(ONE_DEVICE), return_dict=True, verbose=0)
     metrics = {f"val_{name}": float(value) for name, value in results.items()}

@@ -153,11 +153,18 @@ class TrainingState:
         self._sums = None
         return True
 
-    def end_epoch(self, score: float | None) -> None:
-        """Goes on to the next epoch; see `Progress.after_epoch`."""
+    def end_epoch(self, score: float | None, scored_by: str | None = None) -> None:
+        """Goes on to the next epoch; see `Progress.after_epoch`.
+
+        Raises:
+            NonFiniteError: If a weight is not finite, by `require`.
+        """
+        # Here the place still tells which batch it was.
+        with self.average.in_model():
+            self.require(self.progress, "model", self.model.get_weights())
         # All workers must decide alike.
         score = None if score is None else self.replicas.mean(score)
-        self.progress = self.progress.after_epoch(score)
+        self.progress = self.progress.after_epoch(score, scored_by)
         self._sums = None
 
     def stop_if_interrupted(self) -> None:

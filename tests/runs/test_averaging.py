@@ -1,5 +1,6 @@
 """The mean of checkpoints against NumPy, and the command that makes it."""
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -12,6 +13,8 @@ from keras_transformer.__main__ import main
 from keras_transformer.runs.averaging import average, average_run
 from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.progress import Progress
+from keras_transformer.tasks import task_of
+from keras_transformer.training.scoring import score_model
 from keras_transformer.translation.opening import open_runs
 
 
@@ -64,6 +67,17 @@ def test_the_command(run, arguments, steps, monkeypatch, capsys):
     weights = [by_step[step].load().get_weights()[0] for step in steps]
     expected = np.mean(weights, axis=0, dtype="float64").astype("float32")
     np.testing.assert_array_equal(model.get_weights()[0], expected)
+
+
+def test_a_run_whose_number_of_parts_is_to_be_found(run, monkeypatch):
+    """`micro_batches` 0 stays in run.json; measuring the mean takes no step."""
+    training = dataclasses.replace(run.config.training, micro_batches=0)
+    config = dataclasses.replace(run.config, training=training)
+    task = task_of(config)
+    data = dataclasses.replace(config.data, valid="phrasebook:valid:5")
+    run = dataclasses.replace(run, config=dataclasses.replace(config, data=data))
+    found = score_model(task, run, run.checkpoints.best().load())
+    assert found["val_loss"] > 0
 
 
 def test_an_average_that_is_there_is_left_as_it_is(run, capsys):

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,7 +101,7 @@ def test_what_is_written(tmp_path):
     checkpoints = Checkpoints(tmp_path / "run" / "checkpoints")
     assert checkpoints.all() == []
     assert checkpoints.latest() is checkpoints.best() is checkpoints.average() is None
-    progress = Progress(step=1234, epoch=3, batch=17, best_score=29.5, waited=2)
+    progress = Progress(1234, epoch=3, batch=17, best_score=29.5, waited=2, scored_by="loss")
     metrics = {"loss": np.float32(0.5), "val_bleu": 30}
     checkpoints.save(FakeModel(b"weights"), progress, metrics, ARRAYS)
     [saved] = checkpoints.all()
@@ -108,7 +109,10 @@ def test_what_is_written(tmp_path):
     assert names_in(saved.path) == ["model.keras", "state.json", "training.npz"]
     state = json.loads((saved.path / "state.json").read_text())
     assert state == {
-        "progress": {"step": 1234, "epoch": 3, "batch": 17, "best_score": 29.5, "waited": 2},
+        "progress": {
+            **{"step": 1234, "epoch": 3, "batch": 17},
+            **{"best_score": 29.5, "waited": 2, "scored_by": "loss"},
+        },
         "metrics": {"loss": 0.5, "val_bleu": 30.0},
         "averaged": [],
     }
@@ -116,6 +120,16 @@ def test_what_is_written(tmp_path):
     assert saved.arrays().keys() == ARRAYS.keys()
     np.testing.assert_array_equal(saved.arrays()["sums/0"], ARRAYS["sums/0"])
     assert checkpoints.latest() == checkpoints.best() == saved
+
+
+def test_a_checkpoint_that_a_training_removes_meanwhile(tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path)
+    for step in (1, 2):
+        checkpoints.save(FakeModel(b"weights"), Progress(step), {"loss": 1.0}, ARRAYS)
+    listed = sorted(tmp_path.glob("step-*"))
+    monkeypatch.setattr(Path, "glob", lambda path, pattern: iter(listed))
+    shutil.rmtree(listed[0])
+    assert [checkpoint.step for checkpoint in checkpoints.all()] == [2]
 
 
 def test_a_step_is_saved_once_and_may_be_scored_later(tmp_path):

@@ -312,6 +312,19 @@ def test_early_stopping_counts_epochs_without_a_better_one():
     assert (progress.best_score, progress.epoch) == (4.0, 7)
 
 
+def test_scores_of_another_kind_are_not_compared():
+    """BLEU of 30 is more than any loss below zero."""
+    progress = Progress().after_epoch(30.0, "score").after_epoch(20.0, "score")
+    assert (progress.best_score, progress.waited) == (30.0, 1)
+    progress = progress.after_epoch(-2.0, "loss")
+    assert (progress.best_score, progress.waited) == (-2.0, 0)
+    progress = progress.after_epoch(-2.5, "loss")
+    assert (progress.best_score, progress.waited) == (-2.0, 1)
+    # A run of an earlier version does not say what its scores are.
+    progress = Progress(best_score=30.0).after_epoch(29.0, "score")
+    assert (progress.best_score, progress.waited) == (30.0, 1)
+
+
 class Lines:
     """Stands in for a tokenizer."""
 
@@ -343,6 +356,9 @@ def test_a_loss_that_is_not_finite(model, batches, tmp_path):
     # A model that cannot be used is not saved either.
     with pytest.raises(NonFiniteError, match="model is not finite"):
         state.save()
+    # Told before the epoch counts as over.
+    with pytest.raises(NonFiniteError, match="model is not finite at step 103, batch 3 of epoch 3"):
+        state.end_epoch(None)
     assert state.checkpoints.latest().step == 102
     content = json.loads((tmp_path / "non_finite" / "step-00000103.json").read_text())
     assert (content["step"], content["epoch"]) == (103, 2)
