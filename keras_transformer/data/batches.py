@@ -156,35 +156,13 @@ class TranslationBatches:
         }
 
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
-        """Returns a dataset that gives the next epoch each time it is iterated, as `fit` does.
-
-        With several replicas it gives the parts of a batch one after the other, as
-        `tf.distribute` asks for them: rows r, r + replicas and so on for replica r, and rows of
-        padding where a part would have fewer than the others.
-
-        An iteration that is not read to its end counts too. Under a distribution strategy Keras's
-        `fit` begins one for a single batch, to build a model that has not been built.
-
-        Args:
-            first_epoch: Epoch of the first iteration.
-            first_batch: Batches (whole ones, not parts) to skip in that epoch, to resume in its
-                midst.
-        """
+        """Returns a dataset that gives an epoch each time it is iterated; see `dataset_of`."""
         import tensorflow as tf
-
-        epochs = itertools.count(first_epoch)
-
-        def batches() -> Iterator[Arrays]:
-            index = next(epochs)
-            first = first_batch if index == first_epoch else 0
-            for batch in self.epoch(index, first):
-                yield from replica_parts(batch, self.sharing.replicas)
 
         ids = tf.TensorSpec([None, None], tf.int32)
         weights = [tf.TensorSpec([None], tf.float32)] if self.corpus.weighted else []
         signature = ({"source": ids, "target": ids}, ids, *weights)
-        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
-        return dataset.with_options(untuned())
+        return dataset_of(self.epoch, self.sharing.replicas, signature, first_epoch, first_batch)
 
     def _pairs(self, epoch: int) -> Iterator[Any]:
         """Yields this worker's pairs of one epoch, in its order, as `preprocess` gives them."""
@@ -198,6 +176,49 @@ class TranslationBatches:
         # A worker may have no part of a corpus that is smaller than the number of workers.
         if self.sharing.workers == 1:
             self._filter.require_any(self.corpus.name)
+
+
+def dataset_of(
+    epoch: Callable[[int, int], Iterable[Any]],
+    replicas: int,
+    signature: Any,
+    first_epoch: int = 0,
+    first_batch: int = 0,
+) -> "tf.data.Dataset":
+    """Makes a dataset that gives the next epoch each time it is iterated, as `fit` does.
+
+    With several replicas it gives the parts of a batch one after the other, as `tf.distribute` asks
+    for them: rows r, r + replicas and so on for replica r, and rows of padding where a part would
+    have fewer than the others.
+
+    An iteration that is not read to its end counts too. Under a distribution strategy Keras's `fit`
+    begins one for a single batch, to build a model that has not been built.
+
+    Args:
+        epoch: Gives the batches of an epoch, by its index, from one of them on.
+        replicas: Parts of a batch.
+        signature: TensorFlow's, of a batch.
+        first_epoch: Epoch of the first iteration.
+        first_batch: Batches (whole ones, not parts) to skip in that epoch, to resume in its midst.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> batches = lambda index, first: [np.full((1, 2), index)][first:]
+        >>> dataset = dataset_of(batches, 1, tf.TensorSpec([None, None], tf.int32), first_epoch=7)
+        >>> [batch.numpy().tolist() for _ in range(2) for batch in dataset]
+        [[[7, 7]], [[8, 8]]]
+    """
+    import tensorflow as tf
+
+    epochs = itertools.count(first_epoch)
+
+    def batches() -> Iterator[Any]:
+        index = next(epochs)
+        for batch in epoch(index, first_batch if index == first_epoch else 0):
+            yield from replica_parts(batch, replicas)
+
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
+    return dataset.with_options(untuned())
 
 
 def untuned() -> "tf.data.Options":

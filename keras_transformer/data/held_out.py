@@ -2,7 +2,8 @@
 
 Which pairs are held out follows from their text: they are those of the smallest hashes, of which
 both sentences occur once. Neither the order of the corpus nor its format matters, and no sentence
-is both trained and validated on. The corpus is read twice and is never held in memory.
+is both trained and validated on. The corpus is read twice, more often if few of its sentences occur
+once, and is never held in memory.
 """
 
 import dataclasses
@@ -16,8 +17,9 @@ from keras_transformer.data.corpora import Corpus, CorpusError, LinePair
 from keras_transformer.streams.chunking import chunked
 
 _CHUNK = 10_000
-# Pairs are looked at for each that is held out, since sentences may occur more than once.
-_CANDIDATES = 4
+# Pairs are looked at for each that is held out, since sentences may occur more than once: so many,
+# and if those do not suffice more, up to what still fits in memory.
+_CANDIDATES = (4, 32, 256)
 # What a line of a text file cannot begin with, have within or end with.
 _UNWRITABLE = re.compile("[\n\r\ufeff]")
 
@@ -27,8 +29,8 @@ def hold_out(corpus: Corpus, size: int) -> list[LinePair]:
 
     Args:
         corpus: The training corpus.
-        size: How many; fewer if the corpus has not so many pairs of which both sentences occur
-            once.
+        size: How many; fewer if, of 256 times as many of its pairs, not so many have two sentences
+            that occur once.
 
     Raises:
         CorpusError: If there is no such pair, or none is left to train on.
@@ -38,10 +40,14 @@ def hold_out(corpus: Corpus, size: int) -> list[LinePair]:
         >>> hold_out(corpus, size=1)
         [('a', 'A')]
     """
-    candidates = _smallest(corpus, _CANDIDATES * size)
-    sentences = sentences_of(candidates)
-    counts = Counter(line for pair in corpus for line in pair if line in sentences)
-    chosen = [pair for pair in candidates if all(counts[line] == 1 for line in pair)][:size]
+    chosen: list[LinePair] = []
+    for times in _CANDIDATES:
+        candidates = _smallest(corpus, times * size)
+        sentences = sentences_of(candidates)
+        counts = Counter(line for pair in corpus for line in pair if line in sentences)
+        chosen = [pair for pair in candidates if all(counts[line] == 1 for line in pair)][:size]
+        if len(chosen) == size or len(candidates) < times * size:
+            break
     if not chosen:
         raise CorpusError(
             f"No pair of {corpus.name} can be held out to validate on, because sentences occur "
@@ -79,7 +85,9 @@ def without(corpus: Corpus, sentences: Set[str]) -> Corpus:
     if not sentences:
         return corpus
     rest = dataclasses.replace(
-        corpus, read=lambda: (pair for pair in corpus if sentences.isdisjoint(pair))
+        corpus,
+        read=lambda: (pair for pair in corpus if sentences.isdisjoint(pair)),
+        files=(),
     )
     if next(iter(rest), None) is None:
         raise CorpusError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_transformer.config.masked_lm import DocumentsConfig
-from keras_transformer.data.batches import replica_parts, untuned
+from keras_transformer.data.batches import dataset_of
 from keras_transformer.data.bucketing import BucketPlan, Shape, bucketed
 from keras_transformer.data.corpora import CorpusError
 from keras_transformer.data.documents import Document, Documents
@@ -68,15 +68,19 @@ class DocumentInputs:
     ) -> Iterator[Segments]:
         """Yields what documents give, those of some documents at a time in an order of their own.
 
-        So a batch is not of one long document, whose texts are alike.
-
-        Raises:
-            CorpusError: If next sentences are to be predicted and there is one document alone.
+        So a batch is not of one long document, whose texts are alike. Where next sentences are to
+        be predicted, a document alone, such as one worker may have, gives nothing.
         """
         before: list[TokenDocument] = []
+        waiting: list[TokenDocument] = []
         for chunk in chunked(documents, _TOGETHER):
-            tokens = self._tokenized(chunk)
-            self.counts["documents"] += len(tokens)
+            new = self._tokenized(chunk)
+            self.counts["documents"] += len(new)
+            tokens = waiting + new
+            if self.data.next_sentence and len(before) + len(tokens) < 2:
+                waiting = tokens
+                continue
+            waiting = []
             # A chunk of one document finds another one among those before it.
             others = tokens if len(tokens) > 1 else before + tokens
             inputs: list[Segments] = []
@@ -96,11 +100,6 @@ class DocumentInputs:
         data = self.data
         if not data.next_sentence:
             return packed(document, data.length - 2, data.short, rng)
-        if len(others) < 2:
-            raise CorpusError(
-                "Next sentences take at least two documents, with blank lines between them; give "
-                "more text, or leave them out by `data.next_sentence` False. Received: 1 document"
-            )
 
         def another() -> TokenDocument:
             index = int(rng.integers(len(others) - 1))
@@ -236,28 +235,13 @@ class PretrainingBatches:
         }
 
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
-        """Returns a dataset that gives the next epoch each time it is iterated.
-
-        With several replicas it gives the parts of a batch one after the other.
-
-        Args:
-            first_epoch: Epoch of the first iteration.
-            first_batch: Batches to skip in that epoch, to resume in its midst.
-        """
+        """Returns a dataset that gives an epoch each time it is iterated; see `dataset_of`."""
         import tensorflow as tf
-
-        epochs = itertools.count(first_epoch)
-
-        def batches() -> Iterator[Batch]:
-            index = next(epochs)
-            for batch in self.epoch(index, first_batch if index == first_epoch else 0):
-                yield from replica_parts(batch, self.sharing.replicas)
 
         ids = tf.TensorSpec([None, None], tf.int32)
         names = ["masked", *(["next"] if self.data.next_sentence else [])]
         signature = dict.fromkeys(("ids", "segments", "places"), ids), dict.fromkeys(names, ids)
-        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
-        return dataset.with_options(untuned())
+        return dataset_of(self.epoch, self.sharing.replicas, signature, first_epoch, first_batch)
 
 
 def fit_plan(
@@ -280,7 +264,8 @@ def fit_plan(
         sample: Documents in the sample.
 
     Raises:
-        CorpusError: If no document has a token.
+        CorpusError: If no document has a token, or next sentences are to be predicted and one
+            document alone has.
 
     Example:
         >>> from keras_transformer.text.wordpiece import SPECIAL, WordPieceTokenizer
@@ -292,6 +277,12 @@ def fit_plan(
     """
     rng, inputs = np.random.default_rng(seed), DocumentInputs(tokenizer, data)
     lengths = [inputs.lengths(row) for row in inputs(sampled(documents, sample, rng), rng)]
+    if not lengths and inputs.counts["documents"]:
+        raise CorpusError(
+            f"{documents.name} must have at least two documents for next sentences, with blank "
+            "lines between them; give more text, or leave them out by `data.next_sentence` False. "
+            "Received: 1 document with a token"
+        )
     if not lengths:
         raise CorpusError(f"{documents.name} has no text. Received: no token in any document")
     plan = BucketPlan.fit(lengths, tokens=data.batch_tokens, max_length=data.length)

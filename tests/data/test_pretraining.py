@@ -155,7 +155,7 @@ def test_datasets_of_replicas_and_static_shapes(documents, tokenizer, plan):
 
 def test_the_plan_covers_the_longest_input(plan):
     assert plan.shapes[-1] == Shape(16, 32, 5)
-    assert all(shape.target == max(1, round(0.15 * shape.source)) for shape in plan.shapes[-1:])
+    assert all(shape.target == max(1, round(0.15 * shape.source)) for shape in plan.shapes)
 
 
 def test_a_batch_is_not_of_one_long_document(tokenizer):
@@ -174,9 +174,33 @@ def test_a_batch_is_not_of_one_long_document(tokenizer):
 def test_one_document_alone(tokenizer):
     alone = Documents("one", lambda: iter([["The dog barks.", "It is loud."]]))
     with pytest.raises(CorpusError, match=r"at least two documents.*`data.next_sentence` False"):
-        list(DocumentInputs(tokenizer, DATA)(alone, np.random.default_rng(0)))
+        fit_plan(alone, tokenizer, DATA)
+    assert not list(DocumentInputs(tokenizer, DATA)(alone, np.random.default_rng(0)))
     data = dataclasses.replace(DATA, next_sentence=False)
     assert len(list(DocumentInputs(tokenizer, data)(alone, np.random.default_rng(0)))) == 1
+
+
+def test_a_first_document_by_itself_waits_for_another(tokenizer, monkeypatch):
+    """One that has no token is none."""
+    monkeypatch.setattr("keras_transformer.data.pretraining._TOGETHER", 2)
+    documents = [["The dog."], [""], ["A cat."], ["My house."]]
+    rows = DocumentInputs(tokenizer, DATA)(
+        Documents("four", lambda: iter(documents)), np.random.default_rng(0)
+    )
+    assert len(list(rows)) == 3
+
+
+def test_a_worker_with_one_document_of_three(tokenizer, plan):
+    documents = Documents("three", lambda: iter([["The dog."], ["A cat."], ["My house."]]))
+    epochs = [
+        list(
+            PretrainingBatches(
+                documents, tokenizer, DATA, plan, sharing=Sharing(workers=2, worker=worker)
+            ).epoch(0)
+        )
+        for worker in (0, 1)
+    ]
+    assert [len(epoch) for epoch in epochs] == [1, 0]
 
 
 def test_a_last_document_by_itself_finds_others(tokenizer, monkeypatch):

@@ -50,7 +50,7 @@ def against_vocabulary(
         >>> pairs = [(1, ("the dog", "der Hund")), (2, ("the dog", "der \\U0001f415"))]
         >>> tokens, tallies = against_vocabulary(pairs, preprocess)
         >>> [(tally.name, tally.count) for tally in tallies]
-        [('unknown', 1), ('dropped_empty', 0), ('dropped_too_long', 0), ('dropped_ratio', 0)]
+        [('unknown', 1), ('dropped_empty', 0), ('dropped_too_long', 0)]
     """
     unknown = Tally("unknown", "with characters that the vocabulary lacks")
     dropped = {
@@ -58,8 +58,9 @@ def against_vocabulary(
         "too_long": Tally(
             "dropped_too_long", f"dropped in training: over {preprocess.max_length} tokens"
         ),
-        "ratio": Tally("dropped_ratio", f"dropped in training: ratio over {preprocess.max_ratio}"),
     }
+    if (most := preprocess.max_ratio) is not None:
+        dropped["ratio"] = Tally("dropped_ratio", f"dropped in training: ratio over {most:g}")
     lengths, characters = np.zeros(2), (Counter[str](), Counter[str]())
     for chunk in chunked(sample, _CHUNK):
         sides = [

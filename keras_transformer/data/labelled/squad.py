@@ -7,6 +7,7 @@ none.
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,13 @@ def read_squad(path: Path) -> list[Question]:
             f"{path} must have SQuAD's layout: data, paragraphs, context, qas, question, answers. "
             f"Received: a JSON in which {error} is missing or of another kind"
         ) from error
-    except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+    except (
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        gzip.BadGzipFile,
+        zlib.error,
+        EOFError,
+    ) as error:
         raise CorpusError(f"{path} must be a JSON file. Received: {error}") from error
 
 

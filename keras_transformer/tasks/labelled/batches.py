@@ -3,14 +3,13 @@
 An epoch's order is a function of seed and index, so a run that was killed finds its place again.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_transformer.data.batches import replica_parts, untuned
+from keras_transformer.data.batches import dataset_of
 from keras_transformer.data.bucketing import BucketPlan, Shape
 from keras_transformer.data.sharing import Sharing
 from keras_transformer.tasks.labelled.kind import Row
@@ -138,23 +137,10 @@ class ExampleBatches:
         }
 
     def dataset(self, first_epoch: int = 0, first_batch: int = 0) -> "tf.data.Dataset":
-        """Returns a dataset that gives the next epoch each time it is iterated, as `fit` does.
-
-        Args:
-            first_epoch: Epoch of the first iteration.
-            first_batch: Batches to skip in that epoch.
-        """
+        """Returns a dataset that gives an epoch each time it is iterated; see `dataset_of`."""
         import tensorflow as tf
-
-        epochs = itertools.count(first_epoch)
-
-        def batches() -> Iterator[Any]:
-            index = next(epochs)
-            for batch in self.epoch(index, first_batch if index == first_epoch else 0):
-                yield from replica_parts(batch, self.sharing.replicas)
 
         ids = tf.TensorSpec([None, None], tf.int32)
         labels = tf.TensorSpec([None, None], tf.as_dtype(self.label_type))
         signature = ({"ids": ids, "segments": ids}, labels)
-        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(8)
-        return dataset.with_options(untuned())
+        return dataset_of(self.epoch, self.sharing.replicas, signature, first_epoch, first_batch)
