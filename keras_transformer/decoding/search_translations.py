@@ -73,7 +73,7 @@ def search_translations(
         >>> tuple(found.log_probs.shape)
         (1, 1)
     """
-    limits, max_length = _lengths(models[0], source, config, prefix, max_tokens, fixed_length)
+    limits, max_length = _lengths(models, source, config, prefix, max_tokens, fixed_length)
     # Elsewhere there is room for all from the start: no other backend has loops that change shapes.
     grows = grow and keras.backend.backend() == "tensorflow" and fixed_length is None
     n = num_hypotheses or config.num_hypotheses
@@ -138,7 +138,7 @@ def _room_lengths(longest: int) -> list[int]:
 
 
 def _lengths(
-    model: Seq2Seq,
+    models: Sequence[Seq2Seq],
     source: Tensor,
     config: DecodingConfig,
     prefix: Tensor | None,
@@ -158,7 +158,7 @@ def _lengths(
         longest = longest + ops.shape(prefix)[1] + 1
     if max_tokens is not None:
         limits = ops.minimum(limits, ops.maximum(max_tokens, 1))
-    most = model.config.max_length
+    most = min(model.config.max_length for model in models)
     limits = ops.minimum(limits, most)
     if fixed_length is not None:
         return limits, fixed_length

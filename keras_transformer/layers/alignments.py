@@ -347,7 +347,7 @@ class HardAlignment(OneHotAlignment):
         log_probs = log_probabilities(logits, attention_mask)
         weights = ops.stop_gradient(ops.cast(weights, "float32"))
         # An expectation is no draw; its gradient is exact and needs no reward.
-        drawn = ops.cast(ops.max(weights, axis=-1) == 1.0, "float32")
+        drawn = ops.cast(ops.equal(ops.count_nonzero(weights, axis=-1), 1), "float32")
         log_prob = drawn * ops.sum(weights * log_probs, axis=-1)
         entropy = -ops.sum(ops.exp(log_probs) * log_probs, axis=-1)
         if query_mask is not None:

@@ -111,7 +111,8 @@ class SinusoidalPositionalEncoding(PositionalEncoding):
         float `[batch, length, d_model]`.
 
     Raises:
-        ValueError: If d_model is odd or `length` exceeds `max_length`.
+        ValueError: If d_model is odd, or `length` is known and exceeds `max_length`. In a graph for
+            any length that is an error on a CPU alone; elsewhere such a row has no position.
 
     Example:
         >>> encoded = SinusoidalPositionalEncoding(256)(keras.ops.zeros((2, 5, 128)))
@@ -146,7 +147,8 @@ class LearnedPositionalEncoding(PositionalEncoding):
         float `[batch, length, d_model]`.
 
     Raises:
-        ValueError: If `length` exceeds `max_length`.
+        ValueError: If `length` is known and exceeds `max_length`. In a graph for any length that is
+            an error on a CPU alone; elsewhere such a row has no position.
 
     Example:
         >>> encoded = LearnedPositionalEncoding(256)(keras.ops.zeros((2, 5, 128)))

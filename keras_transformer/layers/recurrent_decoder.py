@@ -85,15 +85,16 @@ class RecurrentDecoder(RecurrentPart):
             *states, position = states
             output, attended, states = self.step(x, states, memory, position, training)
             if return_attention:
-                # Keras's loop has one output.
+                # Keras's loop has one output; logits are float32 in any precision.
                 parts = (output, attended.weights, attended.logits)
-                output = ops.concatenate([ops.cast(part, x.dtype) for part in parts], -1)
+                output = ops.concatenate([ops.cast(part, "float32") for part in parts], -1)
             return output, [*states, position + 1]
 
         outputs = recur(step, x, [*states, ops.zeros((1, 1), "int32")])
         if not return_attention:
             return (outputs,)
         output, attention = outputs[:, :, : self.output_width], outputs[:, :, self.output_width :]
+        output = ops.cast(output, x.dtype)
         source_length = ops.shape(memory["attention_mask"])[-1]
         return output, attention[:, :, :source_length], attention[:, :, source_length:]
 

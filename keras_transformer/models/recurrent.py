@@ -212,7 +212,7 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         if coverage:
             attention_mask = memory["attention_mask"]
             shape = (ops.shape(source)[0], beam_size, ops.shape(attention_mask)[-1])
-            state["coverage"] = ops.zeros(shape, self.compute_dtype)
+            state["coverage"] = ops.zeros(shape, "float32")  # A sum of many small weights.
         return state
 
     def decode_step(self, tokens: Tensor, parents: Tensor, state: State) -> tuple[Tensor, State]:
@@ -225,7 +225,8 @@ class RecurrentEncoderDecoder(SourceTargetModel):
         )
         state = {**state, "index": state["index"] + 1, "hidden": hidden}
         if "coverage" in state:
-            state["coverage"] = take_beams(state["coverage"], parents) + attended.weights
+            weights = ops.cast(attended.weights, "float32")
+            state["coverage"] = take_beams(state["coverage"], parents) + weights
         return logits, state
 
     def resize_decoding(self, state: State, rows: Tensor, max_length: int | Tensor) -> State:

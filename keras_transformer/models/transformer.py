@@ -45,9 +45,10 @@ class Transformer(TransformerDecoding, SourceTargetModel):
         `[batch, heads, query_length, key_length]`.
 
     Raises:
-        ValueError: If a sequence is longer than `config.max_length`, if ids are no integers, or if
-            they have values (as in a call by hand) and one is not in the vocabulary. In a compiled
-            graph, that is an error on a CPU alone; elsewhere such an id has no vector.
+        ValueError: If ids are no integers; or if they have values (as in a call by hand), and one
+            is not in the vocabulary or a sequence is longer than `config.max_length`. In a graph
+            for any batch, that is an error on a CPU alone; elsewhere such an id has no vector, and
+            such a place no position.
 
     Example:
         >>> model = Transformer(TransformerConfig.preset("tiny", vocab_size=1000))

@@ -82,7 +82,7 @@ class TransformerDecoding:
         }
         if coverage:
             shape = (batch_size, beam_size, ops.shape(memory_mask)[3])
-            state["coverage"] = ops.zeros(shape, self.compute_dtype)
+            state["coverage"] = ops.zeros(shape, "float32")  # A sum of many small weights.
         return state
 
     def decode_step(self, tokens: Tensor, parents: Tensor, state: State) -> tuple[Tensor, State]:
@@ -111,7 +111,7 @@ class TransformerDecoding:
         logits = self.output_embedding.logits(x, state["output_kernel"])
         state = {**state, "index": index + 1, "past": past, "caches": caches}
         if "coverage" in state:
-            attended = ops.mean(cross_weights[-1], axis=1)
+            attended = ops.mean(ops.cast(cross_weights[-1], "float32"), axis=1)
             state["coverage"] = take_beams(state["coverage"], parents) + attended
         return logits, state
 

@@ -60,6 +60,16 @@ def test_equals_a_search_without_a_cache(config):
     assert_found(search_translations([model], SOURCE, config), expected, rtol=1e-4)
 
 
+def test_an_ensemble_is_as_long_as_its_shortest_model():
+    """Whichever comes first: behind the last position of the other there is nothing."""
+    models = [random_transformer(seed=187), random_transformer(seed=187, max_length=7)]
+    config = DecodingConfig(beam_size=1, max_extra_tokens=50, min_length=7)
+    found = [as_arrays(search_translations(m, SOURCE, config)) for m in (models, models[::-1])]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+    assert found[0][0].shape[-1] == 7
+
+
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="caches grow on TensorFlow alone")
 def test_a_restricted_model_finds_the_same_in_a_graph_whose_cache_grows():
     """As with room for all from the start; translations are several times as long as the window."""
