@@ -350,6 +350,12 @@ def _tokenizer(folder: Path) -> WordPieceTokenizer:
         raise ValueError(
             f"`source` must have a tokenizer of WordPiece. Received: another in {path}"
         )
+    are_whole = all(type(number) is int for number in ids.values())
+    if not are_whole or sorted(ids.values()) != list(range(len(ids))):
+        raise ValueError(
+            f"`source` must have a piece for each id from 0 on in {path.name}; copy it anew. "
+            f"Received: {len(ids)} pieces in {path}"
+        )
     pieces = sorted(ids, key=ids.__getitem__)
     return WordPieceTokenizer(pieces, lowercase_of(options, pieces))
 

@@ -48,14 +48,13 @@ def read_json(path: Path, may_lack: bool = False) -> dict[str, Any]:
     """
     if may_lack and not path.is_file():
         return {}
+    stored = read_file(path)
     try:
-        content = json.loads(read_file(path).decode())
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-            raise ValueError(
-                f"`source` must hold JSON in {path.name}; copy it anew. Received: {path}, {error}"
-            ) from error
-        raise
+        content = json.loads(stored.decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"`source` must hold JSON in {path.name}; copy it anew. Received: {path}, {error}"
+        ) from error
     if not isinstance(content, dict):
         raise ValueError(
             f"`source` must hold a JSON object in {path.name}; copy it anew. Received: {path}, a "

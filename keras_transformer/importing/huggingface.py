@@ -159,7 +159,8 @@ def _pieces(path: Path, size: int) -> list[str]:
             f"{next(repr(v) for v in ids.values() if type(v) is not int)[:80]} in {path}"
         )
     pieces = sorted(ids, key=ids.__getitem__)
-    if [ids[piece] for piece in pieces] != list(range(size)):
+    # The size is only told: nothing is made as large as it says.
+    if len(pieces) != size or any(ids[piece] != i for i, piece in enumerate(pieces)):
         raise ValueError(
             f"`source` must have a vocabulary of the {size} pieces that config.json tells, one for "
             f"each id; these files do not belong together. Received: {len(pieces)} pieces in {path}"

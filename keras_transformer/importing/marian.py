@@ -144,12 +144,19 @@ def _require_names(names: list[Any], what: str, numbers: tuple[int, ...], remedy
             f"`source` must name {what} in decoder.yml; {remedy}. Received: "
             f"{', '.join(map(str, names)) or 'none'}"
         )
+    for name in names:
+        # What comes from elsewhere names no files of this machine.
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(
+                "`source` must name files within it in decoder.yml; put them there, and name them "
+                f"so. Received: {name}"
+            )
 
 
 def _yaml(content: bytes, path: Path) -> dict[str, Any]:
     try:
         options = yaml.safe_load(content)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError(
             f"`source` must hold options in YAML; copy it anew. Received: {path}, {error}"
         ) from error

@@ -5,6 +5,7 @@ that a piece may well have.
 """
 
 import re
+import sys
 from pathlib import Path
 
 # A piece in double quotes, in single ones or plain; it may stand on a line of its own, after "? ".
@@ -77,4 +78,11 @@ def _piece(entry: re.Match[str]) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     code = match[1]
-    return chr(int(code[1:], 16)) if code[0] in "xuU" else _ESCAPES.get(code, code)
+    if code[0] not in "xuU":
+        return _ESCAPES.get(code, code)
+    number = int(code[1:], 16)
+    if number > sys.maxunicode:
+        raise ValueError(
+            f"`source` must have vocabularies of characters; copy it anew. Received: {match[0]}"
+        )
+    return chr(number)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_transformer.decoding.scoring import shift_right
+from keras_transformer.importing.checkpoint import read_json
 from keras_transformer.runs.run import Run
 from keras_transformer.text.vocabulary import BOS_ID, PAD_ID
 from keras_transformer.translation.opening import open_runs
@@ -87,15 +88,17 @@ def require_verifiable(source: str | os.PathLike[str], lines: str | os.PathLike[
     Raises:
         FileNotFoundError: If `lines` is no file.
         ImportError: If transformers or PyTorch is not installed.
-        ValueError: If `source` is no folder of Hugging Face's, or the file has no line with text.
+        ValueError: If `source` is no MarianMTModel's folder, or the file has no line with text.
 
     Example:
         >>> require_verifiable("opus-mt-en-de", "lines.en")  # doctest: +SKIP
     """
-    if not (Path(source) / "config.json").is_file():
+    told = Path(source) / "config.json"
+    if not told.is_file() or read_json(told).get("model_type") != "marian":
         raise ValueError(
-            "`source` must be a folder of Hugging Face's to be compared, which has a config.json; "
-            f"leave --verify out for Marian's own files. Received: {os.fspath(source)}"
+            "`source` must be a MarianMTModel's folder of Hugging Face's to be compared, which has "
+            "a config.json that says so; leave --verify out for others. Received: "
+            f"{os.fspath(source)}"
         )
     if not Path(lines).is_file():
         raise FileNotFoundError(f"`lines` must be a file of text. Received: {os.fspath(lines)}")

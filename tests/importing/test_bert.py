@@ -208,6 +208,12 @@ def test_a_tokenizer_in_json(huggingface, tmp_path):
     (huggingface / "tokenizer.json").write_text(json.dumps(content))
     tokenizer = import_run(huggingface, tmp_path / "json_run").tokenizers[0]
     assert (tokenizer.pieces, tokenizer.lowercase) == (PIECES, False)
+    for ids in ({piece: 2 * i for i, piece in enumerate(PIECES)}, {"a": 0, "b": "1"}):
+        changed = {**content, "model": {"type": "WordPiece", "vocab": ids}}
+        (huggingface / "tokenizer.json").write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=r"a piece for each id from 0 on in tokenizer\.json"):
+            import_run(huggingface, tmp_path / "refused")
+    (huggingface / "tokenizer.json").write_text(json.dumps(content))
     # It is followed beside a vocab.txt as well, and what the graph cannot do is refused by name.
     (huggingface / "vocab.txt").write_text("\n".join(PIECES))
     assert not import_run(huggingface, tmp_path / "both").tokenizers[0].lowercase

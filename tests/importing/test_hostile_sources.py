@@ -203,6 +203,8 @@ def test_one_vocabulary_and_no_options_of_the_decoder(tmp_path, models):
         ({"models": []}, "name one model.*Received: none"),
         ({"models": ["a.npz", "b.npz"]}, r"ensemble one by one. Received: a\.npz, b\.npz"),
         ({"models": "model.npz"}, "must tell models"),
+        ({"models": ["../model.npz"]}, r"files within it.*Received: \.\./model\.npz"),
+        ({"vocabs": ["/etc/hosts.yml"]}, r"files within it.*Received: /etc/hosts\.yml"),
         ({"beam-size": "6"}, "beam-size of the type int.*Received: '6'"),
         ({"normalize": "yes"}, "normalize of the type float.*Received: 'yes'"),
         ({"max-length": [60]}, r"max-length of the type int.*Received: \[60\]"),
@@ -273,6 +275,7 @@ def test_other_types_in_vocabulary_and_tokenizer(folder):
         ({"d_model": 10**9}, "in the shape"),
         ({"encoder_layers": 10**9}, r"weights model\.encoder\.layers\.2"),
         ({"max_position_embeddings": 10**12}, "at most 65,536 positions"),
+        ({"vocab_size": 10**12}, "a vocabulary of the 1000000000000 pieces"),
     ],
 )
 def test_sizes_for_which_no_machine_has_the_memory(changes, message, folder, monkeypatch):
@@ -281,6 +284,22 @@ def test_sizes_for_which_no_machine_has_the_memory(changes, message, folder, mon
 
     monkeypatch.setattr("keras_transformer.importing.runs.Transformer", build)
     change_json(folder / "config.json", **changes)
+    refused(folder, ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", "[" * 100_000, "hold JSON in config"),
+        ("decoder.yml", "[" * 10_000, "options in YAML"),
+        ("decoder.yml", "models: 2024-13-45", "options in YAML.*month"),
+    ],
+)
+def test_texts_that_end_the_parser(name, content, message, folder, tmp_path, models):
+    if name == "decoder.yml":
+        folder = tmp_path / "marian"
+        write_marian(folder, models)
+    (folder / name).write_text(content)
     refused(folder, ValueError, message)
 
 
@@ -330,7 +349,10 @@ def test_a_verification_that_cannot_be_is_told_first(lines, error, message, fold
     assert not (tmp_path / "run").exists()
 
 
-def test_marians_own_files_are_not_verified(tmp_path, models):
+def test_what_is_no_marian_model_is_not_verified(tmp_path, models, folder):
+    """Marian's own files, and those of another model of Hugging Face's."""
     write_marian(tmp_path / "marian", models)
-    with pytest.raises(ValueError, match="leave --verify out"):
-        require_verifiable(tmp_path / "marian", __file__)
+    change_json(folder / "config.json", model_type="bert")
+    for source in (tmp_path / "marian", folder):
+        with pytest.raises(ValueError, match=f"leave --verify out for others. Received: {source}"):
+            require_verifiable(source, __file__)

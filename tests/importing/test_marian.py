@@ -145,6 +145,7 @@ def test_vocabularies_are_read_as_marian_writes_them(tmp_path):
         (b"a: 0\nb: 2\n", "2 ids up to 2"),
         (b"a: 0\nb: 0\n", "an id of its own"),
         (b"\xff: 0\n", "UTF-8"),
+        (b'"\\UFFFFFFFF": 0\n', r"of characters.*Received: \\UFFFFFFFF"),
     ],
 )
 def test_a_vocabulary_that_is_none(content, message, tmp_path):
