@@ -33,4 +33,5 @@ def serve(models, limits=Limits(), grace_seconds=5, allowed_hosts=("*",)):
             yield f"127.0.0.1:{address.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive(), "the server did not end"

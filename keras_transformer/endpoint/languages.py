@@ -38,7 +38,8 @@ def identify(text: str, languages: Sequence[str]) -> tuple[str, float]:
         languages: Codes of those that it can be in. A single one needs no look at the text.
 
     Returns:
-        The code, and how sure that is, in percent: 100 for a single language.
+        The code, and how sure that is, in percent: 100 for a single language. Of several, it is the
+        share among them; where one of them cannot be told, among all languages there are.
 
     Raises:
         RequestError: If there are none, or several and py3langid is missing or knows none of them.
@@ -53,8 +54,10 @@ def identify(text: str, languages: Sequence[str]) -> tuple[str, float]:
         rank = identifier().rank
     except ImportError as error:
         raise RequestError(f"Invalid request: name the source language. {error}") from None
-    known = [(code, float(probability)) for code, probability in rank(text) if code in languages]
+    ranked = [(code, float(probability)) for code, probability in rank(text)]
+    known = [(code, probability) for code, probability in ranked if code in languages]
     if not known:
         raise RequestError("Invalid request: name the source language; none can be told")
     code, probability = known[0]
-    return code, round(100 * probability / max(sum(p for _, p in known), 1e-9), 1)
+    among = known if len(known) == len({*languages}) else ranked
+    return code, round(100 * probability / max(sum(p for _, p in among), 1e-9), 1)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 
 from keras_transformer.endpoint.models import ServedModel
 from keras_transformer.endpoint.service import Service, json_response
+from keras_transformer.export.metadata import eos_of
 
 _FILES = {
     "/": ("index.html", "text/html"),
@@ -58,6 +59,7 @@ def _described(model: ServedModel) -> dict[str, Any]:
         "name": model.name,
         "version": model.version,
         "languages": model.languages,
+        "eos": eos_of(model.metadata),
         "parameters": model.metadata.get("parameters"),
         "signatures": sorted(model.signatures),
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_transformer.files import write_atomically
+from keras_transformer.text.vocabulary import EOS_ID
 
 if TYPE_CHECKING:  # Who reads loads no TensorFlow.
     from keras_transformer.prediction.graph import PredictionGraph
@@ -61,6 +62,19 @@ def read_metadata(folder: Path) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
+def eos_of(metadata: Mapping[str, Any]) -> str:
+    """Returns the target vocabulary's piece for the end.
+
+    Args:
+        metadata: What `metadata.json` says; that of earlier versions does not say it.
+
+    Example:
+        >>> eos_of({"eos": "<eos>"}), eos_of({})
+        ('<eos>', '</s>')
+    """
+    return metadata.get("eos", "</s>")
+
+
 def require_translating(folder: Path) -> None:
     """Refuses an export that does something else than to translate.
 
@@ -88,6 +102,7 @@ def describe(translator: "Translator") -> dict[str, Any]:
     return {
         **made_now(),
         "vocabulary": {"source": source.vocab_size, "target": target.vocab_size},
+        "eos": target.pieces[EOS_ID],
         # In tokens, eos included; a longer source is translated in pieces, or cut where an export's
         # output says so.
         "limits": {"max_length": translator.graph.max_length},

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from endpoint_server import serve
 
+from keras_transformer.endpoint.languages import identify
 from keras_transformer.endpoint.models import ServedModel
 from keras_transformer.endpoint.signature import Signature
 
@@ -103,6 +104,15 @@ class TestClient:
         assert found.detected_language.confidence > 90
         [detection] = libre.detect("The old woman reads a good book.")
         assert detection.language == "en"
+
+    def test_a_language_that_cannot_be_told(self):
+        """Beside one that can: then that one is not sure for want of another."""
+        pytest.importorskip("py3langid")
+        code, confidence = identify("tlhIngan Hol Dajatlh'a'", ["en", "tlh"])
+        assert code == "en"
+        assert confidence < 60
+        text = "The old woman reads a good book in the garden, and the child sleeps."
+        assert identify(text, ["en", "tlh"])[1] > 90
 
     def test_html_is_refused_in_words(self, libre):
         with pytest.raises(client.BadRequestError, match="html format is not supported"):

@@ -19,6 +19,7 @@ from keras_transformer.endpoint.models import ServedModel
 from keras_transformer.endpoint.signature import Signature
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+playwright.expect.set_options(timeout=20_000)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
@@ -148,6 +149,7 @@ def address(capitals):
 def open_page(browser, address, capitals):
     contexts, errors = [], []
     capitals.asked.clear()
+    capitals.go.clear()
 
     def opened(address=address, **options):
         addresses.add(address)
@@ -183,6 +185,11 @@ def expect_translation(page, *paragraphs):
     playwright.expect(page.locator(".paragraph")).to_have_text(list(paragraphs))
 
 
+def expect_tokens(page, *tokens):
+    """Waits for the attention of the whole translation."""
+    playwright.expect(page.locator("#target-words .token")).to_have_text([*tokens, "⏎"])
+
+
 def weights_shown(page, side):
     return page.locator(f"#{side}-words .token").evaluate_all(
         "tokens => tokens.map(token => token.dataset.weight ?? null)"
@@ -205,6 +212,7 @@ def test_typing_gives_the_translation(page):
 
 def test_hovering_shows_the_weights(page):
     type_text(page, "two small dogs")
+    expect_tokens(page, "TWO", "SMALL", "DOGS")
     page.locator("#target-words .token").nth(1).hover()
     # Of the last layer but one, the mean of its heads: 0.65.
     assert weights_shown(page, "source") == [None, "65%", None, "35%"]
@@ -215,20 +223,37 @@ def test_hovering_shows_the_weights(page):
     page.locator("#head").select_option("1")
     page.locator("#target-words .token").nth(0).hover()
     assert weights_shown(page, "source") == ["60%", None, None, "40%"]
-    with page.expect_response(re.compile("predict")):
-        page.locator("#layer").select_option("0")
-    page.locator("#source").hover()
-    page.locator("#target-words .token").nth(0).hover()
+    page.locator("#layer").select_option("0")
+    hovered = page.locator("#source-words .token").first
+    for _ in range(100):  # Until the answer is shown.
+        page.locator("#source").hover()
+        page.locator("#target-words .token").nth(0).hover()
+        if hovered.get_attribute("data-weight") == "80%":
+            break
+        page.wait_for_timeout(50)
     assert weights_shown(page, "source") == ["80%", None, None, "20%"]
 
 
 def test_an_export_has_the_attention_of_one_layer(page):
     page.locator("#model").select_option("exported")
     type_text(page, "two dogs")
+    expect_tokens(page, "two", "dogs")  # Of this one the text itself.
     page.locator("#target-words .token").nth(1).hover()
     assert weights_shown(page, "source") == [None, "85%", "15%"]
     for missing in ("#layer-label", "#alternatives-hint"):
         playwright.expect(page.locator(missing)).to_be_hidden()
+
+
+def test_an_export_without_attention(open_page, capitals):
+    with serve([capitals.model("plain", ("nbest",)), capitals.model()]) as address:
+        page = open_page(address)
+        type_text(page, "two dogs")
+        expect_translation(page, "TWO DOGS")
+        playwright.expect(page.locator("#nbest .scored")).to_have_count(2)
+        playwright.expect(page.locator("#words")).to_be_hidden()
+        playwright.expect(page.get_by_role("alert")).to_be_hidden()
+        page.locator("#model").select_option("capitals")
+        playwright.expect(page.locator("#words")).to_be_visible()
 
 
 def test_fast_typing_shows_the_last_answer_and_no_other(page, capitals):
@@ -241,9 +266,9 @@ def test_fast_typing_shows_the_last_answer_and_no_other(page, capitals):
         }"""
     )
     with page.expect_request(lambda request: '"slow"' in (request.post_data or "")):
-        type_text(page, "slow")
+        page.locator("#source").fill("slow")
     with page.expect_request(lambda request: "slow dogs" in (request.post_data or "")):
-        type_text(page, " dogs")
+        page.locator("#source").fill("slow dogs")
     assert page.locator("#translation").get_attribute("aria-busy") == "true"
     capitals.go.set()
     expect_translation(page, "SLOW DOGS")
@@ -280,10 +305,10 @@ def test_a_long_document_is_asked_for_in_parts(page, capitals):
 
 
 def test_parts_are_as_large_as_the_server_takes(open_page):
-    """In rows and in bytes, of which characters and the marks of JSON have several."""
+    """In rows, those that may wait, and in bytes: characters and JSON's marks have several."""
     lines = [f"{i}{one * 60}" for i, one in enumerate('aü"€😀\\\t')]
     capitals = Capitals()
-    with serve([capitals.model()], Limits(rows=3, body_bytes=400)) as address:
+    with serve([capitals.model()], Limits(rows=9, waiting_rows=3, body_bytes=400)) as address:
         page = open_page(address)
         bodies = []
         page.on("request", lambda request: bodies.append(request.post_data_buffer))

@@ -59,7 +59,7 @@ const bytesOf = (value) => new TextEncoder().encode(JSON.stringify(value)).lengt
 
 /** Divides instances among requests, within the limits; one that is too large goes alone. */
 function* requestsOf(signature, instances) {
-  const most = Math.min(ROWS, limits.rows);
+  const most = Math.min(ROWS, limits.rows, limits.waiting_rows);
   const room = limits.body_bytes - bytesOf(bodyOf(signature, []));
   let part = [];
   let taken = 0;
@@ -190,10 +190,13 @@ function attend() {
     const text = lines()[lookedAt];
     const translation = found.get(text)?.shown;
     if (translation === undefined) return; // The paragraph has changed since.
+    // An export may have neither.
+    const signature = ["attention_of_layer", "attention"].find(has);
+    $("words").hidden = !signature;
+    if (!signature) return;
     const layer = $("layer").selectedIndex;
-    [attention] = has("attention_of_layer")
-      ? await predict("attention_of_layer", [{ text, translation, layer }], signal)
-      : await predict("attention", [{ text }], signal);
+    const instance = has("attention_of_layer") ? { text, translation, layer } : { text };
+    [attention] = await predict(signature, [instance], signal);
     showAttention();
   });
 }
@@ -228,7 +231,7 @@ function showTokens(side, tokens, onClick) {
     const button = element("button", {
       type: "button",
       className: begins ? "token begins" : "token",
-      textContent: token === "</s>" ? "⏎" : token.replace("▁", ""),
+      textContent: token === chosen.eos ? "⏎" : token.replace("▁", ""),
       tabIndex: i ? -1 : 0,
       onmouseenter: () => point(side, i),
       onfocus: () => point(side, i),
@@ -236,7 +239,7 @@ function showTokens(side, tokens, onClick) {
       onblur: unpoint,
       onkeydown: (event) => move(event, button),
     });
-    if (token === "</s>") button.ariaLabel = "end";
+    if (token === chosen.eos) button.ariaLabel = "end";
     if (onClick) button.onclick = () => onClick(i);
     return button;
   });
@@ -301,7 +304,7 @@ function textOf(tokens) {
 function goOn(index) {
   return goingOn.run(async (signal) => {
     const tokens = attention.target_tokens;
-    while (index > 0 && !tokens[index].startsWith("▁") && tokens[index] !== "</s>") index--;
+    while (index > 0 && !tokens[index].startsWith("▁") && tokens[index] !== chosen.eos) index--;
     const prefix = textOf(tokens.slice(0, index));
     const text = lines()[lookedAt];
     const [row] = await predict("alternatives", [{ text, prefix }], signal);
