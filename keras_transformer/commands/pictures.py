@@ -214,9 +214,11 @@ def _draw_masks(arguments: argparse.Namespace) -> "Figure":
     from keras_transformer.plotting.masks import MaskedTokens
     from keras_transformer.runs.run import open_run
     from keras_transformer.translation.masks import masks_of
+    from keras_transformer.translation.opening import require_translation
 
     with without_start_up_lines():
         run = open_run(arguments.run)
+        require_translation(run)
         found = masks_of(run, arguments.source, arguments.translation, arguments.padding)
     return plot_masks({name: MaskedTokens(*one) for name, one in found.items()})
 
@@ -303,10 +305,13 @@ def _draw_batches(arguments: argparse.Namespace) -> "Figure":
     from keras_transformer.runs.run import open_run
     from keras_transformer.tasks.translation.inputs import training_batches
     from keras_transformer.training.strategy import ONE_DEVICE
+    from keras_transformer.translation.opening import require_translation
 
     _require_some("batches", arguments.batches)
     with without_start_up_lines():
-        batches = training_batches(open_run(arguments.run), ONE_DEVICE)
+        run = open_run(arguments.run)
+        require_translation(run)
+        batches = training_batches(run, ONE_DEVICE)
         looked_at = itertools.islice(batches.epoch(0), arguments.batches)
         pairs = [(inputs["source"], labels) for inputs, labels, *_ in looked_at]
     return plot_batches(pairs, batches.corpus.name)

@@ -100,10 +100,7 @@ class Translated:
             sources: The sources.
             references: Their references.
         """
-        from keras_transformer.export.tflite.translator import LiteTranslator
-
-        # A TFLite export has no scores; an error of another one is an error.
-        if self._translator is None or isinstance(self._translator, LiteTranslator):
+        if self._translator is None or not self._translator.has_scores:
             return None
         scores = self._translator.score(sources, references, progress=True)
         known = [score for score in scores if not math.isnan(score.log_prob)]

@@ -138,7 +138,8 @@ def _recipes_apart(parser: Parser, arguments: Sequence[str]) -> tuple[list[str],
 def _content_of(recipe: str) -> dict[str, Any] | None:
     """Reads a recipe, a file or text; None if something is wrong, which the parser tells."""
     try:
-        text = Path(recipe).read_text("utf-8") if Path(recipe).exists() else recipe
+        # `Path.exists` fails at a text that is too long for a name.
+        text = Path(recipe).read_text("utf-8") if os.path.exists(recipe) else recipe
         content = load_recipe(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return None

@@ -48,6 +48,7 @@ class CTranslate2Translator:
         >>> [[best]] = CTranslate2Translator(path, beam_size=2).nbest([b"a small dog"])
     """
 
+    has_scores = True
     OPTIONS = frozenset(
         {
             *("batch_size", "beam_size", "num_hypotheses", "min_length", "no_repeat_ngram"),

@@ -57,7 +57,7 @@ def export_saved_model(
         finish: Takes the folder of the version, complete but not yet under its name, to add to it.
         limits: How much of a text is translated at most; what is beyond is left out, and
             `truncated` says so.
-        shapes: For which shapes XLA compiles the search of `compiled`; see `CompiledSearch`. None
+        shapes: For which shapes XLA compiles the search of `compiled`; see `CompiledSearch`. Empty
             for no such signature.
         signatures: Which to write beside `serving_default`: each takes its time to load.
 

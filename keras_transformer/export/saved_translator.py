@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from keras_transformer.config import DecodingConfig
+from keras_transformer.export.metadata import eos_of, read_metadata
 from keras_transformer.translation.in_batches import encode, map_in_batches
 from keras_transformer.translation.results import (
     Attention,
@@ -17,9 +18,6 @@ from keras_transformer.translation.results import (
     score_of,
     translation_of,
 )
-
-# SentencePiece's name for the end, in every vocabulary of this package.
-_EOS = "</s>"
 
 
 class SavedTranslator:
@@ -32,6 +30,7 @@ class SavedTranslator:
 
     Attributes:
         batches_at_once: As of `Translator`.
+        has_scores: Whether it was exported with what `score` needs.
 
     Example:
         >>> from keras_transformer.export.saved_model import export_saved_model
@@ -49,8 +48,10 @@ class SavedTranslator:
 
         # Owns what the signatures read.
         self._loaded = tf.saved_model.load(Path(path))
+        self._eos = eos_of(read_metadata(Path(path)))
         self.batch_size, self.batches_at_once = batch_size, 1
         self._translate = "compiled" if compiled else "serving_default"
+        self.has_scores = "score" in self._loaded.signatures
 
     def nbest(
         self, lines: Iterable[str | bytes], *, progress: bool = False, start: int = 0
@@ -80,7 +81,8 @@ class SavedTranslator:
 
         Of a string that is longer than the model's maximum the first tokens alone are translated.
         """
-        return [attention_of(row, _EOS) for row in self._map("attention", progress, text=lines)]
+        rows = self._map("attention", progress, text=lines)
+        return [attention_of(row, self._eos) for row in rows]
 
     def _map(
         self, signature: str, progress: bool, **columns: Iterable[str | bytes]

@@ -38,8 +38,10 @@ def open_runs(
     """
     runs = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     opened = [open_run(run) if isinstance(run, str | os.PathLike) else run for run in runs]
+    if not opened:
+        raise ValueError("`runs` must be one run or several. Received: none")
     first = opened[0]
-    _require_translation(first)
+    require_translation(first)
     checkpoints = [find_checkpoint(run, checkpoint) for run in opened]
     for run in opened[1:]:
         _require_same_vocabularies(first, run)
@@ -71,7 +73,15 @@ def open_runs(
     )
 
 
-def _require_translation(run: Run) -> None:
+def require_translation(run: Run) -> None:
+    """Refuses a run of another task.
+
+    Raises:
+        ValueError: If the run does not translate.
+
+    Example:
+        >>> require_translation(open_run("runs/demo"))
+    """
     if not hasattr(run.config, "decoding"):
         raise ValueError(
             "`run` must be one that translates; for labels, answers or tags, of one that was "

@@ -57,6 +57,10 @@ class AnyTranslator(Protocol):
     def batch_size(self) -> int:
         """Strings that are translated together."""
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether `score` tells something; some exports are made without."""
+
     def nbest(
         self, lines: Any, *, progress: bool = False, start: int = 0
     ) -> list[list[Translation]]:

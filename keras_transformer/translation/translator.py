@@ -57,6 +57,8 @@ class Translator:
         ''
     """
 
+    has_scores = True
+
     def __init__(
         self,
         models: Seq2Seq | Sequence[Seq2Seq],
@@ -191,6 +193,12 @@ class Translator:
             given = encode(translations)
             self._check_lengths("translations", given, self.target_tokenizer)
             rows = self._map(self._attention_of, lines, given, progress=progress)
+        for i, row in enumerate(rows):
+            if row["truncated"]:  # With the tag of a language, which counts as well.
+                raise ValueError(
+                    f"`lines` must be strings of at most {self.graph.max_length - 1} tokens, eos "
+                    f"included, where a tag stands before them. Received: more in line {i + 1}"
+                )
         eos = self.target_tokenizer.pieces[EOS_ID]
         return [attention_of(row, eos) for row in rows]
 

@@ -174,6 +174,8 @@ def test_words_are_counted_once_and_a_line_at_a_time(evaluate, monkeypatch):
 
 def test_an_error_of_scoring_is_no_missing_perplexity(monkeypatch):
     class Failing:
+        has_scores = True
+
         def score(self, sources, references, progress):
             raise ValueError("as many sources")
 
@@ -182,6 +184,9 @@ def test_an_error_of_scoring_is_no_missing_perplexity(monkeypatch):
         systems.Translated("model", "best", {}).perplexity(["a"], [])
     lite = LiteTranslator.__new__(LiteTranslator)
     monkeypatch.setattr(systems, "open_quietly", lambda *arguments: lite)
+    assert systems.Translated("model", "best", {}).perplexity(["a"], ["b"]) is None
+    Failing.has_scores = False  # As of an export that was made without.
+    monkeypatch.setattr(systems, "open_quietly", lambda *arguments: Failing())
     assert systems.Translated("model", "best", {}).perplexity(["a"], ["b"]) is None
 
 

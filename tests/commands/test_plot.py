@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from keras_transformer import TrainingConfig
 from keras_transformer.commands import pictures
 from keras_transformer.commands.main import main
 from keras_transformer.commands.pictures import KINDS
-from keras_transformer.config import RecurrentConfig
+from keras_transformer.config import MaskedLMConfig, RecurrentConfig
 from keras_transformer.data.corpora import open_corpus
 from keras_transformer.runs import run as runs
 from keras_transformer.translation.attention import attention_weights
@@ -196,6 +197,16 @@ def test_masks_of_a_model_without_self_attention(run):
     config = dataclasses.replace(run.config, model=RecurrentConfig())
     with pytest.raises(ValueError, match=r"`run` must be one of a model with self-attention.*run"):
         masks_of(dataclasses.replace(run, config=config), SOURCE, TARGET)
+
+
+@pytest.mark.parametrize("kind", [["masks", SOURCE, TARGET], ["batches"]], ids=["masks", "batches"])
+def test_pictures_of_translation_of_a_run_that_does_none(kind, plot, monkeypatch):
+    other = SimpleNamespace(config=MaskedLMConfig(), path="runs/bert")
+    monkeypatch.setattr("keras_transformer.runs.run.open_run", lambda path: other)
+    code, errors = plot(kind[0], "runs/bert", *kind[1:])
+    assert (code, errors.count("\n")) == (1, 1)
+    assert "`run` must be one that translates" in errors
+    assert "of the task 'masked_lm'" in errors
 
 
 def test_batches(run, drawn):

@@ -52,7 +52,7 @@ def test_weights_as_they_are():
     np.testing.assert_allclose(
         stored.compile(model.encode)(SOURCE), model.encode(SOURCE), 1e-5, 1e-5
     )
-    assert all(one is other.value for one, other in zip(stored.stored, model.weights, strict=False))
+    assert all(one is other.value for one, other in zip(stored.stored, model.weights, strict=True))
 
 
 def test_an_export_is_half_as_large_and_translates_as_rounded(tmp_path):

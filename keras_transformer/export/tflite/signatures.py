@@ -66,6 +66,8 @@ def bytes_of(text: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
 
 
 def ids_function(graph: TranslationGraph) -> Signature:
+    """Makes the function of ids: from `source`, int32 `[1, length]`, to `target`, `[length]`."""
+
     def serving_default(source: tf.Tensor) -> dict[str, tf.Tensor]:
         found = _translate(graph, source)
         return {"target": _tokens(found.ids[0]), **_of_the_best(found)}
@@ -74,6 +76,10 @@ def ids_function(graph: TranslationGraph) -> Signature:
 
 
 def strings_function(graph: TranslationGraph) -> Signature:
+    """Makes the function of strings, from `text` to `translation`, `[1]` both.
+
+    Its runtime has to have TensorFlow Text's operations.
+    """
     source_tokenizer = LiteTokenizer(graph.source_tokenizer, graph.max_length)
     target_tokenizer = LiteTokenizer(graph.target_tokenizer, graph.max_length)
 

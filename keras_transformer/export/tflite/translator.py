@@ -44,6 +44,8 @@ class LiteTranslator:
         >>> [[best]] = LiteTranslator(path).nbest([b"a small dog"])
     """
 
+    has_scores = False
+
     def __init__(
         self,
         path: str | os.PathLike[str],
