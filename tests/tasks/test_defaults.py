@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from keras_transformer import RunConfig
+from keras_transformer import DecodingConfig, RunConfig
 from keras_transformer.config.choices import Choices
 from keras_transformer.tasks.translation.defaults import (
     ON_ACCELERATOR,
@@ -45,6 +45,7 @@ def test_a_small_corpus():
         assert (training.warmup_steps, training.learning_rate_factor) == (1000, 0.7)
         assert training.precision == ("float32" if accelerator is None else "mixed_bfloat16")
         assert training.epochs == 30
+        assert config.decoding == DecodingConfig(length_penalty=1.0)
 
 
 def test_a_large_corpus_on_a_gpu_is_the_papers():
@@ -54,6 +55,7 @@ def test_a_large_corpus_on_a_gpu_is_the_papers():
     assert config.data.batch_tokens == 25_000  # Section 5.1.
     assert config.training.warmup_steps == paper.training.warmup_steps
     assert config.training.learning_rate_factor == 1.0
+    assert config.decoding == paper.decoding
 
 
 def test_what_ends_by_the_clock_or_after_steps_has_no_other_end():
@@ -66,6 +68,7 @@ def test_a_run_that_begins_with_another_has_its_model():
     changed = configuration(29_000, fine_tuned=True)
     default = RunConfig()
     assert changed.model == type(default.model)(dropout=0.2)
+    assert changed.decoding == default.decoding, "that of the other one is taken over elsewhere"
     assert (
         changed.training.learning_rate_factor < configuration(29_000).training.learning_rate_factor
     )

@@ -97,6 +97,9 @@ def choose(
     size = f"for {few} pairs"
     warmup, factor = _FINE_TUNING if fine_tuned else _WARMUP.get(scale.preset, _PAPER)
     precision = "float32" if accelerator is None else accelerator.precision
+    # A run that begins with another is searched as that one is.
+    is_small = scale in _SMALL and not fine_tuned
+    searched = _choice("decoding.length_penalty", 1.0, "short ones are favoured by the paper's 0.6")
     return [
         *model,
         _choice("model.dropout", scale.dropout, f"{size}; the fewer, the more often each is seen"),
@@ -107,6 +110,7 @@ def choose(
         _choice("training.warmup_steps", warmup, "and at most a tenth of the training"),
         _choice("training.learning_rate_factor", factor, "on Equation 3, at the warm-up's end"),
         _choice("training.precision", precision, f"on {_name(accelerator)}"),
+        *([searched] if is_small else []),
     ]
 
 
