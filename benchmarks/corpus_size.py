@@ -36,6 +36,8 @@ def main() -> None:
     for spec in arguments.corpora:
         run = arguments.output / re.sub(r"\W+", "_", spec)
         train = [str(ROOT / "train.py"), "--data.train", spec, "--output", str(run)]
+        train += ["--data.source_language", arguments.source]
+        train += ["--data.target_language", arguments.target]
         subprocess.run([sys.executable, *train, *options], check=True)
         rows.append(_row(arguments, spec, run))
     print("| corpus | pairs | epochs | loss, first and last epoch | BLEU | word by word |")

@@ -192,11 +192,12 @@ def trained_workloads(arguments):
     corpus = open_corpus(arguments.corpus, data.source_language, data.target_language)
     sources = [source for source, _ in corpus]
     sentences = run.source_tokenizer.tokenize(sources).to_list()
+    some = sentences[:: max(1, len(sentences) // 50)][:50]
     return (
         run.checkpoints.best().load(),
         (
             (f"{len(sentences)} sentences", sentences, None, False),
-            ("50 sentences one by one, each", sentences[:: len(sentences) // 50][:50], None, True),
+            (f"{len(some)} sentences one by one, each", some, None, True),
         ),
     )
 

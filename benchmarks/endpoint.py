@@ -7,6 +7,7 @@ before there was a load.
 """
 
 import argparse
+import atexit
 import http.client
 import itertools
 import json
@@ -40,6 +41,7 @@ class Server:
         self._process = subprocess.Popen(
             [*command, "--port", str(port), *options], stdout=subprocess.PIPE, text=True
         )
+        atexit.register(self._process.kill)  # Also where an error ends this process.
         for line in self._process.stdout:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)/", line):
                 self.port = int(found[1])
