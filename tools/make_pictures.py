@@ -6,9 +6,9 @@ The first one is drawn; of the others, which differ in the place of their normal
 learning curves. They are runs of configs/phrasebook.yaml: the first is that of `make demo`, and of
 the latter two, of eight epochs of 8,000 pairs, `docs/pictures.md` has the commands.
 
-The two pictures of docs/attention.md are of other trainings and of measurements, and made apart:
-`bahdanau.png` by the call of `plot alignment` below it, of a run of "The comparison" on that page,
-and `table1.png` by `benchmarks/table1.py`.
+The pictures of docs/attention.md are of other trainings and of measurements, and made apart:
+`bahdanau.png`, `luong.png` and `transformer.png` by the call of `plot alignment` on that page, each
+of its run of "The comparison", and `table1.png` by `benchmarks/table1.py`.
 """
 
 import argparse
