@@ -12,6 +12,10 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # A core for each worker: threads for small operations would wait for each other.
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
 if os.environ["KERAS_BACKEND"] == "jax":
     # JAX compiles each operation that tests run, mostly once: compiling fast beats running fast.
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
@@ -19,6 +23,7 @@ if os.environ["KERAS_BACKEND"] == "jax":
 import keras
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from keras import ops
 
 TESTS = Path(__file__).parent
@@ -30,6 +35,15 @@ sys.path.insert(0, str(TESTS))
 pytest.register_assert_rewrite("layer_checks")
 
 from thorough import number  # noqa: E402
+
+# The same examples each time, and a machine that is busy for a moment is no failure.
+settings.register_profile(
+    "suite",
+    deadline=None,
+    derandomize=number(True, False),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("suite")
 
 
 def pytest_configure(config):
@@ -93,7 +107,7 @@ def fresh_process():
             "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
         }
         command = [sys.executable, "-c", code, *map(str, arguments)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
         if done.returncode:
             pytest.fail(f"The fresh process failed:\n{done.stdout}\n{done.stderr}")
         return done.stdout

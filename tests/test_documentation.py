@@ -156,15 +156,18 @@ def test_options_of_commands(page, monkeypatch, capsys):
     text = re.sub(r"\[[^\]\n]*\]", "", page.read_text("utf-8").replace("\\\n", " "))
     # What a reader has of his own, and what stands for any option.
     text = re.sub(r"--config my\.yaml|--OPTION \.\.\.", "", text)
-    command = r"\bpython (?:-m keras_transformer ([a-z]+)|(train|export)\.py)([^\n`;|<>#&]*)"
-    for module, script, arguments in re.findall(command, text):
+    names = r"-m keras_transformer ([a-z]+)|(train|export)\.py"
+    script = r"(?:^ +|`)keras-transformer ([a-z]+)\b(?! *`)"  # Not the name of a command alone.
+    command = rf"(?:\bpython (?:{names})|{script})([^\n`;|<>#&]*)"
+    for *names, arguments in re.findall(command, text, re.MULTILINE):
+        [name] = filter(None, names)
         arguments = shlex.split(arguments)
         if "--help" in arguments:
             continue
         try:
-            COMMANDS[module or script].parsed(arguments, "python")
+            COMMANDS[name].parsed(arguments, "python")
         except SystemExit:
-            pytest.fail(f"{page.name}, {module or script}: {capsys.readouterr().err}")
+            pytest.fail(f"{page.name}, {name}: {capsys.readouterr().err}")
 
 
 # Names in backticks that are others'.

@@ -1,6 +1,7 @@
 """The examples in docstrings run, and print what they say."""
 
 import doctest
+import functools
 import importlib
 import pkgutil
 import shutil
@@ -86,6 +87,13 @@ def small_model():
     return compile_model(Transformer(TransformerConfig(vocab_size=40, **size)), TrainingConfig())
 
 
+@functools.cache
+def small_translator():
+    """One for all examples, which share its traces."""
+    lines = [side for pair in PAIRS for side in pair]
+    return Translator(small_model(), SubwordTokenizer.train(lines, vocab_size=40))
+
+
 def small_batches(names):
     plan, _ = fit_plan(names["corpus"], names["preprocess"], batch_tokens=64)
     return TranslationBatches(names["corpus"], names["preprocess"], plan)
@@ -104,7 +112,7 @@ TRANSLATION = {
     "model": lambda names: small_model(),
     "optimizer": lambda names: names["model"].optimizer,
     "loss": lambda names: names["model"].loss,
-    "translator": lambda names: Translator(names["model"], names["tokenizer"]),
+    "translator": lambda names: small_translator(),
     "corpus": lambda names: Corpus("pairs", lambda: iter(PAIRS)),
     "preprocess": lambda names: PairPreprocessor((names["tokenizer"],) * 2, max_length=32),
     "batches": small_batches,

@@ -48,7 +48,9 @@ def test_it_runs_without_tensorflow(fresh_process, monkeypatch, tmp_path):
     assert (preset, name) == ("tiny", "this package, JAX, mixed_bfloat16")
     real = np.mean([np.count_nonzero(batch["labels"]) for batch in batches[:2]])
     seconds = float(milliseconds) / 1000
-    assert float(tokens.replace(",", "")) == pytest.approx(real / seconds, rel=0.02)
+    assert float(tokens.replace(",", "")) == pytest.approx(
+        real / seconds, rel=0.02 + 0.05 / float(milliseconds)
+    )
     assert float(share.rstrip("%")) == pytest.approx(100 * float(teraflops) / 2, abs=0.06)
 
 

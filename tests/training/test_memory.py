@@ -147,7 +147,7 @@ def test_control_groups_of_version_1(machine):
 
 
 def test_this_machine():
-    assert 2**27 < available_memory() < 2**50
+    assert 0 < available_memory() < 2**50
 
 
 def test_a_system_that_does_not_say(tmp_path):

@@ -50,7 +50,7 @@ def lite(translator, tmp_path_factory):
 batches = st.lists(hostile_strings(), min_size=BATCH, max_size=BATCH)
 
 
-@settings(max_examples=thorough.number(4_000, 20_000) // BATCH, **REPEATABLE)
+@settings(max_examples=thorough.number(2_000, 20_000) // BATCH, **REPEATABLE)
 @given(lines=batches)
 def test_saved_model(signatures, lines):
     outputs = signatures["serving_default"](text=tf.constant(lines))
@@ -60,7 +60,7 @@ def test_saved_model(signatures, lines):
     assert (outputs["pieces"].numpy() >= 1).all()
 
 
-@settings(max_examples=20, **REPEATABLE)
+@settings(max_examples=thorough.number(10, 20), **REPEATABLE)
 @given(
     lines=batches,
     others=batches,
@@ -89,7 +89,7 @@ def test_other_signatures(signatures, lines, others, max_length, length_penalty)
                 assert np.isfinite(output).all()
 
 
-@settings(max_examples=thorough.number(400, 2_000), **REPEATABLE)
+@settings(max_examples=thorough.number(200, 2_000), **REPEATABLE)
 @given(line=hostile_strings())
 def test_tflite(lite, line):
     [[best]] = lite.nbest([line])

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -56,6 +57,7 @@ def test_an_error_in_one_of_two_batches_ends_the_rest():
 
     def function(text):
         begun.append(text.numpy().tolist())
+        time.sleep(0.01)
         raise RuntimeError("no memory")
 
     with pytest.raises(RuntimeError, match="no memory"):

@@ -399,10 +399,17 @@ def ending(pairs):
     """Makes a translator that mostly ends by itself, and so before any limit."""
     model = offset_logits(make_model(400), {EOS_ID: 6.0})
     tokenizer = train_tokenizer(pairs, 400)
+    made = {}
 
     def make(*others, **options):
-        models = [model, *(offset_logits(vary(other, 1), {EOS_ID: 6.0}) for other in others)]
-        return Translator(models, tokenizer, config=DecodingConfig(**options))
+        if others:
+            models = [model, *(offset_logits(vary(other, 1), {EOS_ID: 6.0}) for other in others)]
+            return Translator(models, tokenizer, config=DecodingConfig(**options))
+        # With its traces, where only the options count.
+        key = repr(sorted(options.items()))
+        if key not in made:
+            made[key] = Translator(model, tokenizer, config=DecodingConfig(**options))
+        return made[key]
 
     return make
 

@@ -179,6 +179,7 @@ def test_quantization(quantization, make, tmp_path):
     tensors = [tensor for graph in weights.subgraphs for tensor in graph.tensors]
     table = [run.config.model.vocab_size, run.config.model.d_model]
     types = {tensor.type for tensor in tensors if list(tensor.shape) == table}
+    assert types
     assert schema.TensorType.FLOAT32 not in types or quantization == "float16"
     texts = LINES[:40]
     whole, small = (

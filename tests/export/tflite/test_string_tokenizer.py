@@ -5,6 +5,7 @@ import functools
 import pytest
 import sentencepiece
 import tensorflow as tf
+import thorough
 from hostile import HOSTILE, hostile_strings
 from hypothesis import given, settings
 
@@ -44,7 +45,7 @@ def check(algorithm, string):
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=thorough.number(100, 300))
 @given(string=hostile_strings())
 def test_any_string(algorithm, string):
     check(algorithm, string)
@@ -52,7 +53,9 @@ def test_any_string(algorithm, string):
 
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
 def test_text_of_its_language(algorithm):
-    for string in [line for line, _ in open_corpus("phrasebook:test", "en", "de")][:200]:
+    for string in [line for line, _ in open_corpus("phrasebook:test", "en", "de")][
+        : thorough.number(50, 200)
+    ]:
         check(algorithm, string.encode())
 
 
