@@ -1,14 +1,59 @@
 """`serve`: names of models, limits and options on their way, and what it cannot do."""
 
+import http.client
+import json
+import re
+import signal
 import socket
+import subprocess
 import sys
+import time
 
 import pytest
 import uvicorn
+from untrained_run import untrained_run
 
 from keras_transformer.commands.main import run
 from keras_transformer.endpoint import models
 from keras_transformer.endpoint.models import ServedModel
+
+
+def test_a_process_answers_what_it_has_taken_and_ends(tmp_path):
+    """From the first line to SIGTERM, which comes while a request is on its way."""
+    untrained_run(tmp_path / "small", beam_size=1, max_extra_tokens=3)
+    command = [sys.executable, "-m", "keras_transformer", "serve", "small", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if found := re.search(r"Serving small at http://(127\.0\.0\.1:\d+)/", line):
+                break
+        assert found, "".join(lines)
+        connection = http.client.HTTPConnection(found[1], timeout=60)
+        body = json.dumps({"instances": ["the dog"] * 60})
+        connection.request("POST", "/v1/models/small:predict", body)
+        wait_until_taken(found[1])
+        process.send_signal(signal.SIGTERM)
+        reply = connection.getresponse()
+        assert reply.status == 200
+        assert len(json.load(reply)["predictions"]) == 60
+        rest = process.stdout.read()
+        assert process.wait(60) in (0, -signal.SIGTERM)
+    assert "Traceback" not in rest
+
+
+def wait_until_taken(address):
+    """A request that was not read yet would be nobody's."""
+    for _ in range(1000):
+        other = http.client.HTTPConnection(address, timeout=60)
+        other.request("GET", "/metrics")
+        found = other.getresponse().read().decode()
+        other.close()
+        if re.search(r"endpoint_(waiting_rows|batch_rows_count) [1-9]", found):
+            return
+        time.sleep(0.005)
 
 
 @pytest.fixture

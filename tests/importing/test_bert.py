@@ -294,8 +294,6 @@ def fine_tuned(path, weights, architecture, **options):
 def test_a_fine_tuned_model_becomes_a_run_of_its_task(
     architecture, options, task, weights, tmp_path, capsys
 ):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
     folder = fine_tuned(tmp_path / "theirs", weights, architecture, **options)
     run = open_run(import_run(folder, tmp_path / "run").path)
     assert not capsys.readouterr().out
@@ -305,13 +303,28 @@ def test_a_fine_tuned_model_becomes_a_run_of_its_task(
     has_labels = "id2label" in options and not is_number
     assert config.data.labels == (tuple(LABELS.values()) if has_labels else ())
     assert getattr(config.data, "regression", False) == is_number
+    # In NumPy, on our own vectors, which another test compares with transformers'.
+    model, part = model_of(run), "qa_outputs" if task == "spans" else "classifier"
+    stored = safetensors.numpy.load_file(folder / "model.safetensors")
+    outputs = model.bert(INPUTS, training=False)
+    vectors = to_numpy(outputs["pooled" if task == "classification" else "tokens"])
+    expected = vectors @ stored[f"{part}.weight"].T + stored[f"{part}.bias"]
+    logits = to_numpy(model(INPUTS, training=False))
+    if task == "classification":
+        np.testing.assert_allclose(logits if is_number else logits[:, 0, 1:], expected, atol=1e-5)
+    elif task == "tags":
+        np.testing.assert_allclose(logits[REAL][:, 1:], expected[REAL], atol=1e-5)
+    else:
+        found = logits[:, :, 1:].transpose(0, 2, 1)
+        np.testing.assert_allclose(found[REAL], expected[REAL], atol=1e-5)
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
     theirs = getattr(transformers, architecture).from_pretrained(
         str(folder), attn_implementation="eager"
     )
     inputs = {"input_ids": IDS, "token_type_ids": SEGMENTS, "attention_mask": REAL}
     with torch.no_grad():
         found = theirs.eval()(**{n: torch.tensor(x.astype("int64")) for n, x in inputs.items()})
-    logits = to_numpy(model_of(run)(INPUTS, training=False))
     if task == "classification":
         ours = logits if is_number else logits[:, 0, 1:]
         np.testing.assert_allclose(ours, found.logits.numpy(), atol=1e-5)
