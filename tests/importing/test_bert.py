@@ -282,7 +282,7 @@ def fine_tuned(path, weights, architecture, **options):
     return folder
 
 
-@pytest.mark.parametrize(
+HEADS = pytest.mark.parametrize(
     ("architecture", "options", "task"),
     [
         ("BertForSequenceClassification", {"id2label": LABELS}, "classification"),
@@ -291,9 +291,21 @@ def fine_tuned(path, weights, architecture, **options):
         ("BertForQuestionAnswering", {}, "spans"),
     ],
 )
+
+
+def found_and_theirs(task, options, logits, theirs):
+    """Our logits, without those of no label, and theirs; of real tokens where they are of these."""
+    if task == "classification":
+        return logits if options.get("size") == 1 else logits[:, 0, 1:], theirs
+    of_tokens = logits[:, :, 1:]
+    return (of_tokens if task == "tags" else of_tokens.transpose(0, 2, 1))[REAL], theirs[REAL]
+
+
+@HEADS
 def test_a_fine_tuned_model_becomes_a_run_of_its_task(
     architecture, options, task, weights, tmp_path, capsys
 ):
+    """Its head in NumPy, on our own vectors, which another test compares with transformers'."""
     folder = fine_tuned(tmp_path / "theirs", weights, architecture, **options)
     run = open_run(import_run(folder, tmp_path / "run").path)
     assert not capsys.readouterr().out
@@ -303,43 +315,37 @@ def test_a_fine_tuned_model_becomes_a_run_of_its_task(
     has_labels = "id2label" in options and not is_number
     assert config.data.labels == (tuple(LABELS.values()) if has_labels else ())
     assert getattr(config.data, "regression", False) == is_number
-    # In NumPy, on our own vectors, which another test compares with transformers'.
     model, part = model_of(run), "qa_outputs" if task == "spans" else "classifier"
     stored = safetensors.numpy.load_file(folder / "model.safetensors")
-    outputs = model.bert(INPUTS, training=False)
-    vectors = to_numpy(outputs["pooled" if task == "classification" else "tokens"])
-    expected = vectors @ stored[f"{part}.weight"].T + stored[f"{part}.bias"]
+    vectors = model.bert(INPUTS, training=False)["pooled" if task == "classification" else "tokens"]
+    theirs = to_numpy(vectors) @ stored[f"{part}.weight"].T + stored[f"{part}.bias"]
     logits = to_numpy(model(INPUTS, training=False))
-    if task == "classification":
-        np.testing.assert_allclose(logits if is_number else logits[:, 0, 1:], expected, atol=1e-5)
-    elif task == "tags":
-        np.testing.assert_allclose(logits[REAL][:, 1:], expected[REAL], atol=1e-5)
-    else:
-        found = logits[:, :, 1:].transpose(0, 2, 1)
-        np.testing.assert_allclose(found[REAL], expected[REAL], atol=1e-5)
+    np.testing.assert_allclose(*found_and_theirs(task, options, logits, theirs), atol=1e-5)
+
+
+@HEADS
+def test_a_fine_tuned_model_computes_what_transformers_does(
+    architecture, options, task, weights, tmp_path
+):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    theirs = getattr(transformers, architecture).from_pretrained(
+    folder = fine_tuned(tmp_path / "theirs", weights, architecture, **options)
+    run = import_run(folder, tmp_path / "run")
+    model = getattr(transformers, architecture).from_pretrained(
         str(folder), attn_implementation="eager"
     )
     inputs = {"input_ids": IDS, "token_type_ids": SEGMENTS, "attention_mask": REAL}
     with torch.no_grad():
-        found = theirs.eval()(**{n: torch.tensor(x.astype("int64")) for n, x in inputs.items()})
-    if task == "classification":
-        ours = logits if is_number else logits[:, 0, 1:]
-        np.testing.assert_allclose(ours, found.logits.numpy(), atol=1e-5)
-    elif task == "tags":
-        np.testing.assert_allclose(logits[REAL][:, 1:], found.logits.numpy()[REAL], atol=1e-5)
-    else:
-        for ours, expected in zip(
-            logits[:, :, 1:].swapaxes(0, 1), (found.start_logits, found.end_logits), strict=True
-        ):
-            np.testing.assert_allclose(ours[REAL], expected.numpy()[REAL], atol=1e-5)
-    if has_labels and task == "classification":
+        found = model.eval()(**{n: torch.tensor(x.astype("int64")) for n, x in inputs.items()})
+    parts = (found.start_logits, found.end_logits) if task == "spans" else ()
+    theirs = np.stack(parts, -1) if parts else found.logits.numpy()
+    logits = to_numpy(model_of(run)(INPUTS, training=False))
+    np.testing.assert_allclose(*found_and_theirs(task, options, logits, theirs), atol=1e-5)
+    if task == "classification" and options.get("size") != 1:
         [one] = open_predictor(run.path)(["w3 w1 w2"])
         ids = torch.tensor([[2, 8, 6, 7, 3]])
         with torch.no_grad():
-            expected = softmax(theirs(ids).logits[0].numpy())
+            expected = softmax(model(ids).logits[0].numpy())
         np.testing.assert_allclose(one["probabilities"], expected, atol=1e-5)
         assert one["label"] == LABELS[str(expected.argmax())]
 

@@ -108,7 +108,7 @@ from keras_transformer.runs.checkpoints import Checkpoints
 from keras_transformer.runs.progress import Progress
 import numpy as np
 
-STEPS = 40
+STEPS = 120
 
 class Model:
     def save(self, path):
