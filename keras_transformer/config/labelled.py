@@ -146,6 +146,7 @@ class LabelledConfig(RunSections):
 
     architecture = "encoder"
     preset = "bert_base"
+    counted = "labels"
 
     model: BertConfig = BertConfig()
     tokenizer: PiecesConfig = PiecesConfig()

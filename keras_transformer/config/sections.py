@@ -30,6 +30,7 @@ class RunSections:
         floors: Values of metrics in `ranking` below which a difference tells nothing of a model.
         architecture: What its models are.
         preset: The preset where none is named.
+        counted: What the speed of a training is told in.
     """
 
     task: ClassVar[str]
@@ -37,6 +38,7 @@ class RunSections:
     floors: ClassVar[Mapping[str, float]] = MappingProxyType({})
     architecture: ClassVar[Architecture] = "encoder_decoder"
     preset: ClassVar[str] = "base"
+    counted: ClassVar[str] = "tokens"
 
     model: Any
     training: TrainingConfig

@@ -205,7 +205,8 @@ def _callbacks(
     if validation is not None:
         scoring = validation.scoring(state.model, state.average, state.stop_if_interrupted)
     score = dict if scoring is None else scoring.score
-    report = ReportProgress(state, training, lambda: batches.epoch_length, scoring)
+    counted = run.config.counted
+    report = ReportProgress(state, training, lambda: batches.epoch_length, scoring, counted)
     return [
         TrackProgress(state),
         Throughput(),

@@ -32,6 +32,7 @@ class ReportProgress(keras.callbacks.Callback):
         config: Of it: `epochs` and `max_steps`.
         epoch_length: Gives about how many batches an epoch has; None while that is not known.
         scoring: What measures the model, if something does.
+        counted: What its speed is told in.
         clock: Gives the time in seconds.
 
     Example:
@@ -45,6 +46,7 @@ class ReportProgress(keras.callbacks.Callback):
         config: TrainingConfig,
         epoch_length: Callable[[], int | None] = lambda: None,
         scoring: Scoring | None = None,
+        counted: str = "tokens",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
@@ -52,6 +54,7 @@ class ReportProgress(keras.callbacks.Callback):
         self.config = config
         self.epoch_length = epoch_length
         self.scoring = scoring
+        self.counted = counted
         self.clock = clock
         self._is_forecast = False
 
@@ -83,7 +86,7 @@ class ReportProgress(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._complete_bar()
         took = tqdm.format_interval(self.clock() - self._started)
-        say(f"{self._stamp()}{self._title} took {took}: {listed(logs or {})}")
+        say(f"{self._stamp()}{self._title} took {took}: {listed(logs or {}, self.counted)}")
         self._show_scores()
 
     def _complete_bar(self) -> None:
@@ -148,7 +151,7 @@ class ReportProgress(keras.callbacks.Callback):
 
     def _show(self, total: int | None, left: str) -> None:
         place = f"{self._batch:,}" if total is None else f"{self._batch:,}/{total:,}"
-        metrics = listed(self._metrics)
+        metrics = listed(self._metrics, self.counted)
         if not self._as_bar:
             say(f"{self._stamp()}{self._title}, step {place}{left}: {metrics}")
             return
@@ -162,11 +165,12 @@ class ReportProgress(keras.callbacks.Callback):
         return "" if self._as_bar else time.strftime("%Y-%m-%d %H:%M:%S ")
 
 
-def listed(metrics: Mapping[str, float]) -> str:
+def listed(metrics: Mapping[str, float], counted: str = "tokens") -> str:
     """Lists metrics in a line: the loss and the speed first.
 
     Args:
         metrics: Values by the names that `fit` gives them.
+        counted: What the speed is told in.
 
     Example:
         >>> listed({"accuracy": 0.80351, "loss": 2.22641, "tokens_per_second": 9237.7})
@@ -174,7 +178,7 @@ def listed(metrics: Mapping[str, float]) -> str:
     """
     first = [name for name in ("loss", "tokens_per_second") if name in metrics]
     return ", ".join(
-        f"{metrics[name]:,.0f} tokens/s"
+        f"{metrics[name]:,.0f} {counted}/s"
         if name == "tokens_per_second"
         else f"{name} {metrics[name]:.4g}"
         for name in dict.fromkeys([*first, *metrics])

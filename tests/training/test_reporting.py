@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from keras_transformer import TrainingConfig
+from keras_transformer.config.run import RUN_CONFIGS
 from keras_transformer.runs.progress import Progress
 from keras_transformer.training import reporting
 from keras_transformer.training.reporting import ReportProgress, listed
@@ -35,7 +36,7 @@ class Training:
         self.scoring = Scoring()
         config = TrainingConfig(**{"epochs": 3, "minutes": minutes, **config})
         self.report = ReportProgress(
-            self.state, config, lambda: length, self.scoring, lambda: self.now
+            self.state, config, lambda: length, self.scoring, clock=lambda: self.now
         )
         self.report.on_epoch_begin(0)
 
@@ -162,3 +163,10 @@ def test_an_epoch_without_a_step(monkeypatch, capsys):
 def test_metrics_in_a_line():
     assert listed({"val_loss": 1e-5, "perplexity": 466.25}) == "val_loss 1e-05, perplexity 466.2"
     assert listed({}) == ""
+
+
+def test_speed_in_what_the_task_counts():
+    assert listed(METRICS, RUN_CONFIGS["classification"].counted).startswith(
+        "loss 6.123, 12,346 labels/s, "
+    )
+    assert RUN_CONFIGS["translation"].counted == RUN_CONFIGS["masked_lm"].counted == "tokens"
