@@ -90,9 +90,9 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _flush(file)
+        for part in [*temporary.rglob("*"), temporary]:
+            if part.is_file() or part.is_dir():
+                _flush(part)
         os.rename(temporary, path)
         _flush(path.parent)
     finally:

@@ -198,6 +198,16 @@ def test_decoding_allows(fields):
     assert {name: getattr(config, name) for name in fields} == fields
 
 
+def test_a_list_is_what_its_tuple_is():
+    """A run that goes on compares its configuration with what JSON gives."""
+    assert TrainingConfig(freeze=["encoder"]) == TrainingConfig(freeze=("encoder",))
+
+
+def test_a_section_that_there_is_not():
+    with pytest.raises(TypeError, match="RunConfig has no section model2"):
+        RunConfig.from_dict({**RunConfig().to_dict(), "model2": {}})
+
+
 def test_decoding_is_by_default_that_of_section_6_1():
     config = DecodingConfig()
     assert (config.beam_size, config.length_penalty, config.max_extra_tokens) == (4, 0.6, 50)

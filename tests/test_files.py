@@ -99,8 +99,10 @@ def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     calls.clear()
     with atomic_directory(tmp_path / "1") as folder:
         for name in ("a", "b"):
-            (folder / name).write_bytes(b"")
-    assert calls[:3] == ["fsync", "fsync", "name"]
+            (folder / name).mkdir()
+            (folder / name / "file").write_bytes(b"")
+    # Of a folder it is which names are in it.
+    assert calls == [*["fsync"] * 5, "name", "fsync"]
 
 
 def test_a_folder_is_filled(tmp_path):

@@ -112,6 +112,9 @@ static void write_input(Translator* t, int which, const void* bytes, size_t size
 static void read_output(Translator* t, int which, void* bytes, size_t size) {
   LiteRtTensorBuffer buffer = t->outputs[t->output_at[which]];
   void* memory;
+  size_t room;
+  require(LiteRtGetTensorBufferPackedSize(buffer, &room), "reading a size");
+  if (size > room) require(-1, "reading an output");
   require(LiteRtLockTensorBuffer(buffer, &memory, kLiteRtTensorBufferLockModeRead), "locking");
   memcpy(bytes, memory, size);
   require(LiteRtUnlockTensorBuffer(buffer), "unlocking");
@@ -127,11 +130,13 @@ static void translate(Translator* t, const char* text, size_t size) {
           "translating");
   read_output(t, LENGTH, &length, sizeof length);
   read_output(t, TRUNCATED, &truncated, sizeof truncated);
+  if (length < 0) require(-1, "reading a length");
   translation = malloc((size_t)length + 1);
   if (translation == NULL) require(-1, "allocating memory");
   read_output(t, TRANSLATION, translation, (size_t)length);
   fwrite(translation, 1, (size_t)length, stdout);
   puts(truncated ? "  (cut: too long for the model)" : "");
+  if (ferror(stdout)) require(-1, "writing");
   free(translation);
 }
 
@@ -149,6 +154,8 @@ int main(int argc, char** argv) {
     if (size > 0 && line[size - 1] == '\n') --size;
     translate(&translator, line, (size_t)size);
   }
+  if (ferror(stdin)) require(-1, "reading standard input");
+  if (fflush(stdout) != 0) require(-1, "writing");
   free(line);
   close_translator(&translator);
   return 0;

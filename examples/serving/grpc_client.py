@@ -41,7 +41,8 @@ def main() -> None:
     if not re.search(r":\d+$", address):
         address += ":8500"
     sys.stdout.reconfigure(encoding="utf-8")
-    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    lines = (line.decode(errors="replace") for line in sys.stdin.buffer)
+    sentences = sentences or [line.rstrip("\r\n") for line in lines]
     with grpc.insecure_channel(address) as channel:
         stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
         for start in range(0, len(sentences), SENTENCES_A_REQUEST):

@@ -40,7 +40,8 @@ def main() -> None:
     if not re.search(r":\d+$", address):
         address += ":8501"
     sys.stdout.reconfigure(encoding="utf-8")
-    sentences = sentences or [line.decode().rstrip("\r\n") for line in sys.stdin.buffer]
+    lines = (line.decode(errors="replace") for line in sys.stdin.buffer)
+    sentences = sentences or [line.rstrip("\r\n") for line in lines]
     for start in range(0, len(sentences), SENTENCES_A_REQUEST):
         part = sentences[start : start + SENTENCES_A_REQUEST]
         for sentence, translation in zip(part, translate(address, model, part), strict=True):

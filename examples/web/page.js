@@ -43,7 +43,9 @@ async function main() {
     const cut = translations.some((one) => one.truncated) ? ' A line was too long and was cut.' : '';
     note.textContent = `${(performance.now() - start).toFixed(1)} ms.${cut}`;
   };
-  text.addEventListener('input', update);
+  text.addEventListener('input', () => update().catch((error) => {
+    note.textContent = `Cannot translate: ${error.message}`;
+  }));
 }
 
 main().catch((error) => {

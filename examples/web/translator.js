@@ -42,8 +42,9 @@ export class Translator {
       text: new Tensor(text, [this.#room]),
       length: new Tensor(Int32Array.of(encoded.length), [1]),
     };
-    const outputs = await this.#model.run(inputs);
+    let outputs = {};
     try {
+      outputs = await this.#model.run(inputs);
       const bytes = outputs.translation.toTypedArray();
       const [length] = outputs.length.toTypedArray();
       return {

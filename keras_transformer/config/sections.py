@@ -58,10 +58,13 @@ class RunSections:
             model: The family's configuration class.
 
         Raises:
-            TypeError: If a field is unknown.
+            TypeError: If a section or a field is unknown.
         """
         sections: dict[str, Any] = {field.name: field.type for field in dataclasses.fields(cls)}
         sections["model"] = model
+        unknown = sorted(values.keys() - sections.keys())
+        if unknown:
+            raise TypeError(f"{cls.__name__} has no section {', '.join(unknown)}")
         return cls(**{name: _restored(sections[name], part) for name, part in values.items()})
 
 

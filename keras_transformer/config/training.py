@@ -90,6 +90,8 @@ class TrainingConfig:
     average_best: bool = False
 
     def __post_init__(self) -> None:
+        # JSON and YAML give lists.
+        object.__setattr__(self, "freeze", tuple(self.freeze))
         require_positive(
             self, "learning_rate_factor", "warmup_steps", "epsilon", "keep_checkpoints"
         )

@@ -11,7 +11,7 @@ from keras_transformer.plotting.figures import finish, line_styles, new_figure, 
 from keras_transformer.plotting.fonts import readable
 
 _VALIDATION = "val_"
-_NAMES = {"bleu": "BLEU", "chrf": "chrF", "tokens_per_second": "tokens per second"}
+_NAMES = {"bleu": "BLEU", "chrf": "chrF", "tokens_per_second": "tokens or labels per second"}
 # What says how fast and not how well.
 _SPEED = "tokens_per_second"
 # How the curves of the training differ from those of the validation.

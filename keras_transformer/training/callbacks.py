@@ -18,7 +18,9 @@ _BETWEEN_READINGS = 0.1
 
 
 class Throughput(keras.callbacks.Callback):
-    """Shows `tokens_per_second`: real target tokens of an epoch, by the time its steps took.
+    """Shows `tokens_per_second`: real labels of an epoch, by the time its steps took.
+
+    Of translation they are target tokens.
 
     Tokens count alike, whatever their pairs weigh in the loss.
 

@@ -119,7 +119,7 @@ def test_a_run_without_an_epoch_is_left_out(capsys):
 
 def test_chosen_metrics():
     figure = plot_history(HISTORIES, ["tokens_per_second"])
-    assert [axes.get_ylabel() for axes in figure.axes] == ["tokens per second"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["tokens or labels per second"]
     with pytest.raises(ValueError, match=r"some of loss, bleu, tokens_per_second. Received: ter"):
         plot_history(HISTORIES, ["ter"])
     with pytest.raises(ValueError, match="none, as no epoch has ended"):
