@@ -302,7 +302,7 @@ def _tfds(spec: str, source_language: str, target_language: str) -> Read:
     if TFDS_SPEC.fullmatch(spec) is None:
         # Without a name it is a path like any other.
         return _files(spec, source_language, target_language)
-    builder, split = open_tfds(spec, translations=True)
+    builder, dataset = open_tfds(spec, translations=True)
     languages = sorted(builder.info.features)
     for argument, language in (
         ("source_language", source_language),
@@ -315,14 +315,13 @@ def _tfds(spec: str, source_language: str, target_language: str) -> Read:
             )
 
     def read() -> Iterator[LinePair]:
-        dataset = builder.as_dataset(split=split, shuffle_files=False)
         for example in dataset.prefetch(1000).as_numpy_iterator():
             yield example[source_language].decode(), example[target_language].decode()
 
     return read
 
 
-def open_tfds(spec: str, translations: bool = False) -> tuple[Any, str]:
+def open_tfds(spec: str, translations: bool = False) -> tuple[Any, Any]:
     """Opens a data set of TensorFlow Datasets, which is downloaded once.
 
     Args:
@@ -330,13 +329,13 @@ def open_tfds(spec: str, translations: bool = False) -> tuple[Any, str]:
         translations: Whether a folder of files named LANGUAGE.SPLIT.txt is one too.
 
     Returns:
-        Its builder, and the split, of which it has examples.
+        Its builder, and the examples of the split, a `tf.data.Dataset` in the order of its files.
 
     Raises:
         CorpusError: If the package, the data set or the split is not there.
 
     Example:
-        >>> builder, split = open_tfds("tfds:glue/mrpc:validation")  # doctest: +SKIP
+        >>> builder, dataset = open_tfds("tfds:glue/mrpc:validation")  # doctest: +SKIP
     """
     match = TFDS_SPEC.fullmatch(spec)
     if match is None:
@@ -358,7 +357,7 @@ def open_tfds(spec: str, translations: bool = False) -> tuple[Any, str]:
         else:
             builder = tfds.builder(name)
             builder.download_and_prepare()
-        builder.as_dataset(split=split, shuffle_files=False)
+        return builder, builder.as_dataset(split=split, shuffle_files=False)
     except (ValueError, KeyError) as error:
         told = "must be the name of a data set and of a split of it"
         told += ", or a folder of files named LANGUAGE.SPLIT.txt" if translations else ""
@@ -366,7 +365,6 @@ def open_tfds(spec: str, translations: bool = False) -> tuple[Any, str]:
     except (OSError, AssertionError, tf.errors.OpError) as error:
         told = "must be on this machine, or one that can be downloaded"
         raise CorpusError(_refused(told, spec, error)) from error
-    return builder, split
 
 
 def _refused(told: str, spec: str, error: Exception) -> str:

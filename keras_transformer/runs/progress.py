@@ -17,8 +17,8 @@ class Progress(NamedTuple):
             is not known, as of runs of earlier versions.
 
     Example:
-        >>> Progress(step=10, epoch=1, batch=4).after_batch().after_epoch(20.0, "score").best_score
-        20.0
+        >>> Progress(step=10, epoch=1, batch=4).after_batch().after_epoch(20.0, "score")
+        Progress(step=11, epoch=2, batch=0, best_score=20.0, waited=0, scored_by='score')
     """
 
     step: int = 0

@@ -54,6 +54,7 @@ def wait_until_taken(address):
         if re.search(r"endpoint_(waiting_rows|batch_rows_count) [1-9]", found):
             return
         time.sleep(0.005)
+    pytest.fail("the request was not taken")
 
 
 @pytest.fixture

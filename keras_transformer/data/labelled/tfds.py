@@ -34,7 +34,7 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
     Reference:
         "GLUE", arXiv 1804.07461.
     """
-    builder, split = open_tfds(spec)
+    builder, dataset = open_tfds(spec)
     features = dict(builder.info.features)
     texts = [text for text in _TEXTS if text in features]
     is_class = hasattr(features.get("label"), "int2str")
@@ -45,7 +45,6 @@ def read_tfds(spec: str, pairs: bool = False, numbers: bool = False) -> Iterator
             f"{sorted(features)}"
         )
     to_label = features["label"].int2str if is_class else _number
-    dataset = builder.as_dataset(split=split, shuffle_files=False)
     for number, example in enumerate(dataset.as_numpy_iterator(), 1):
         if is_class and example["label"] < 0:
             raise CorpusError(
